@@ -1,0 +1,43 @@
+.DEFAULT_GOAL := help
+.PHONY: help setup fast check lock test run bench pr
+PY := .venv/bin/python
+REPO ?= .
+PORT ?= 8000
+DATA ?= .ibid
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+setup: .venv/.ready  ## make .venv from the lock (only when the lock changed)
+
+.venv/.ready: requirements.lock pyproject.toml
+	python3 -m venv .venv
+	.venv/bin/python -m pip install -q --disable-pip-version-check uv
+	VIRTUAL_ENV=.venv .venv/bin/uv pip sync -q --require-hashes requirements.lock
+	VIRTUAL_ENV=.venv .venv/bin/uv pip install -q --no-deps --no-build-isolation -e .
+	touch $@
+
+run: setup  ## serve REPO (a path or an https git URL) on PORT
+	.venv/bin/ibid serve --data $(DATA) --port $(PORT) --index '$(REPO)'
+
+fast: setup  ## format, lint, spelling
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	.venv/bin/codespell
+
+check: fast  ## fast, and types, layers, lock
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+	.venv/bin/uv pip compile -q --universal --generate-hashes --no-annotate --no-header --all-extras --group dev pyproject.toml -c requirements.lock -o .venv/lock.new
+	cmp requirements.lock .venv/lock.new
+
+lock:  ## compile requirements.lock again
+	.venv/bin/uv pip compile -q --universal --generate-hashes --no-annotate --no-header --all-extras --group dev pyproject.toml -o requirements.lock
+
+test: setup  ## every test that needs nothing but this repository
+	.venv/bin/pytest -m 'not slow and not model'
+
+bench: setup  ## measure, and write docs/benchmarks.md (IBID_SHARED names the data)
+	$(PY) -m tests.bench
+
+pr: check test  ## what a pull request must pass

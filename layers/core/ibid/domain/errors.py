@@ -1,0 +1,279 @@
+"""Every failure Ibid names.
+
+IbidError
+├── Refused  before the first byte: a status code
+│   ├── ValidationFailed 422
+│   ├── Unauthorized 401
+│   ├── InsufficientRole 403
+│   ├── NotFound 404
+│   │   ├── ProjectNotFound
+│   │   ├── ConversationNotFound
+│   │   ├── RunNotFound
+│   │   ├── JobNotFound
+│   │   └── UploadNotFound
+│   ├── ProjectNotReady 409
+│   ├── EmbeddingModelChanged 409
+│   ├── ThreadBusy 409
+│   └── ShuttingDown 503
+├── Unavailable  a dependency failed: worth another try (503 before the first byte)
+│   ├── StoreUnavailable
+│   ├── ObjectStoreUnavailable
+│   ├── VectorStoreUnavailable
+│   ├── EmbedderUnavailable
+│   └── ModelUnavailable
+├── TurnFailed  the same try would fail again
+│   ├── GenerationGone
+│   ├── PromptTooLong
+│   ├── ModelRefused
+│   ├── AnswerTruncated
+│   ├── AnswerEmpty
+│   ├── ModelFaulty
+│   ├── RunTimedOut
+│   └── RunLost
+├── SourceRejected  a source that can't be indexed, with the reason
+├── LeaseLost  another writer owns the run or the job
+├── ObjectMissing
+└── Misconfigured  a setting or a file on disk that stops the start
+    └── SchemaTooNew
+
+A message says what and which (ids with `!r`); it never holds a secret, a question, an answer or
+an excerpt, since it reaches logs and clients.
+"""
+
+from typing import ClassVar
+
+
+class IbidError(Exception):
+    """The root: `code` is stable and for programs, `retryable` says if another try may help."""
+
+    code: ClassVar[str] = "INTERNAL_ERROR"
+    retryable: ClassVar[bool] = False
+
+
+class Refused(IbidError):
+    """Turned away before the first byte, with the HTTP `status` that says how."""
+
+    status: ClassVar[int] = 400
+
+
+class ValidationFailed(Refused):
+    """The request is malformed; `fields` maps each bad field to what is wrong with it."""
+
+    code = "VALIDATION_ERROR"
+    status = 422
+
+    def __init__(self, message: str, fields: dict[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.fields = fields or {}
+
+
+class Unauthorized(Refused):
+    """Nobody knows who is asking."""
+
+    code = "UNAUTHORIZED"
+    status = 401
+
+
+class InsufficientRole(Refused):
+    """A member of the thing, without the role that the call needs."""
+
+    code = "INSUFFICIENT_ROLE"
+    status = 403
+
+
+class NotFound(Refused):
+    """No such thing, or none that the caller may know of."""
+
+    code = "NOT_FOUND"
+    status = 404
+
+
+class ProjectNotFound(NotFound):
+    """No project of this id among the caller's."""
+
+    code = "PROJECT_NOT_FOUND"
+
+
+class ConversationNotFound(NotFound):
+    """No conversation of this id among the caller's."""
+
+    code = "CONVERSATION_NOT_FOUND"
+
+
+class RunNotFound(NotFound):
+    """No run of this id among the caller's."""
+
+    code = "RUN_NOT_FOUND"
+
+
+class JobNotFound(NotFound):
+    """No indexing job of this id in the caller's projects."""
+
+    code = "JOB_NOT_FOUND"
+
+
+class UploadNotFound(NotFound):
+    """No finished upload of this id in the project."""
+
+    code = "UPLOAD_NOT_FOUND"
+
+
+class ProjectNotReady(Refused):
+    """The project has no generation that can be searched yet."""
+
+    code = "PROJECT_NOT_READY"
+    status = 409
+    retryable = True
+
+
+class EmbeddingModelChanged(Refused):
+    """The project was indexed with another embedding model than the one in use."""
+
+    code = "EMBEDDING_MODEL_CHANGED"
+    status = 409
+
+
+class ThreadBusy(Refused):
+    """A run is under way on the thread; `run_id` names it."""
+
+    code = "THREAD_BUSY"
+    status = 409
+    retryable = True
+
+    def __init__(self, message: str, *, run_id: str) -> None:
+        super().__init__(message)
+        self.run_id = run_id
+
+
+class ShuttingDown(Refused):
+    """The server is stopping and starts no new run."""
+
+    code = "SHUTTING_DOWN"
+    status = 503
+    retryable = True
+
+
+class Unavailable(IbidError):
+    """A dependency did not do its part; another try may succeed."""
+
+    code = "UNAVAILABLE"
+    retryable = True
+
+
+class StoreUnavailable(Unavailable):
+    """The app store gave no answer in time, or a faulty one."""
+
+    code = "STORE_UNAVAILABLE"
+
+
+class ObjectStoreUnavailable(Unavailable):
+    """The object store gave no answer in time, or a faulty one."""
+
+    code = "OBJECT_STORE_UNAVAILABLE"
+
+
+class VectorStoreUnavailable(Unavailable):
+    """The passage index gave no answer in time, or a faulty one."""
+
+    code = "VECTOR_STORE_UNAVAILABLE"
+
+
+class EmbedderUnavailable(Unavailable):
+    """The embedding model gave no answer in time, or a faulty one."""
+
+    code = "EMBEDDER_UNAVAILABLE"
+
+
+class ModelUnavailable(Unavailable):
+    """The language model gave no answer in time, or its stream broke."""
+
+    code = "LLM_UNAVAILABLE"
+
+
+class TurnFailed(IbidError):
+    """A turn that can't be finished as it was asked."""
+
+    code = "TURN_FAILED"
+
+
+class GenerationGone(TurnFailed):
+    """The generation that was to be searched has been deleted."""
+
+    code = "GENERATION_GONE"
+    retryable = True
+
+
+class PromptTooLong(TurnFailed):
+    """The question, history and one passage do not fit the model's context."""
+
+    code = "PROMPT_TOO_LONG"
+
+
+class ModelRefused(TurnFailed):
+    """The model, or a filter in front of it, declined to answer."""
+
+    code = "LLM_REFUSED"
+
+
+class AnswerTruncated(TurnFailed):
+    """The model reached its output limit before the answer's end."""
+
+    code = "ANSWER_TRUNCATED"
+
+
+class AnswerEmpty(TurnFailed):
+    """The model ended without any text."""
+
+    code = "ANSWER_EMPTY"
+    retryable = True
+
+
+class ModelFaulty(TurnFailed):
+    """The model's reply breaks its own wire format or the schema it was given."""
+
+    code = "LLM_FAULTY"
+    retryable = True
+
+
+class RunTimedOut(TurnFailed):
+    """The run reached its time limit."""
+
+    code = "RUN_TIMED_OUT"
+    retryable = True
+
+
+class RunLost(TurnFailed):
+    """The process that ran it died; another one ended the run."""
+
+    code = "RUN_LOST"
+    retryable = True
+
+
+class SourceRejected(IbidError):
+    """A source that can't be indexed; the message says which and why."""
+
+    code = "SOURCE_REJECTED"
+
+
+class LeaseLost(IbidError):
+    """Another writer owns the run or the job now, or it has ended."""
+
+    code = "LEASE_LOST"
+
+
+class ObjectMissing(IbidError):
+    """The object store has nothing under this key."""
+
+    code = "OBJECT_MISSING"
+
+
+class Misconfigured(IbidError):
+    """A setting is missing, absurd, or at odds with what is on disk."""
+
+    code = "MISCONFIGURED"
+
+
+class SchemaTooNew(Misconfigured):
+    """A file was written by a newer version than this one."""
+
+    code = "SCHEMA_TOO_NEW"
