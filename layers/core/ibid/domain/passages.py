@@ -3,7 +3,7 @@
 from array import array
 from dataclasses import dataclass
 
-Vector = array  # of typecode "f": float32, L2-normalised, as wide as the embedder's signature says
+Vector = array[float]  # typecode "f": float32, L2-normalised, as wide as the embedder says
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
