@@ -2,8 +2,12 @@
 
 from array import array
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-Vector = array[float]  # typecode "f": float32, L2-normalised, as wide as the embedder says
+if TYPE_CHECKING:
+    Vector = array[float]  # typecode "f": float32, L2-normalised, as wide as the embedder says
+else:
+    Vector = array  # can't be subscripted at run time before Python 3.12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
