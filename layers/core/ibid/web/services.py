@@ -1,0 +1,95 @@
+"""All that the web application is given; bootstrap fills it, tests fill it with fakes."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from ibid.domain.answers import TurnInput, TurnResult
+from ibid.domain.events import TurnEvent
+from ibid.domain.principals import Principal
+from ibid.domain.projects import Project, Source
+from ibid.ports.clock import Clock
+from ibid.ports.conversations import ConversationStore, RunStore
+from ibid.ports.index import PassageIndex
+from ibid.ports.objects import ObjectStore
+from ibid.ports.projects import JobStore, ProjectStore
+from ibid.runs.engine import RunEngine
+
+Work = Callable[[TurnInput], AsyncIterator[TurnEvent | TurnResult]]
+"""What answers one turn: its events, then its result, last and once; a failure is raised."""
+
+MEBIBYTE = 1024 * 1024
+
+
+class StartIndex(Protocol):
+    """Begins the indexing of a project in the background."""
+
+    async def __call__(
+        self, project: Project, *, source: Source | None, force: bool
+    ) -> tuple[str, bool]:
+        """Begin a job unless one is live, and return at once.
+
+        Args:
+            project: As it is kept now.
+            source: Replaces the project's once the job has begun; None keeps it. Already checked:
+                a folder is an existing one that HTTP callers may name, an upload is whole.
+            force: Build a generation even if nothing has changed.
+
+        Returns:
+            The job's id and True, or the live job's id and False, and then nothing is changed.
+
+        Raises:
+            ProjectNotFound: It was deleted meanwhile.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebLimits:
+    """What one request may cost.
+
+    Attributes:
+        max_body_bytes: Of every body but an upload's form.
+        max_upload_bytes: Of one uploaded file.
+        upload_expires_s: Seconds for which an upload's form is taken.
+    """
+
+    max_body_bytes: int = MEBIBYTE
+    max_upload_bytes: int = 512 * MEBIBYTE
+    upload_expires_s: int = 3_600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """The application's collaborators.
+
+    Attributes:
+        work: Makes what answers a turn about one project.
+        embedding_signature: Names the vector space of the embedder in use; None without one.
+        version: Of the distribution, shown by `/healthz`.
+        folders: Absolute folders below which an HTTP caller may name a source.
+        dev_principals: Let the header `Ibid-Dev-Principal: tenant/subject` choose who one is.
+        principal: Who everybody is where that header is absent or off.
+        ping_s: Seconds of silence after which a stream sends a comment, above 0, at most 15.
+        lifespan: Entered at the application's start, left at its end; None for nothing.
+    """
+
+    projects: ProjectStore
+    jobs: JobStore
+    conversations: ConversationStore
+    runs: RunStore
+    objects: ObjectStore
+    index: PassageIndex
+    engine: RunEngine
+    work: Callable[[Project], Work]
+    embedding_signature: Callable[[], str | None]
+    start_index: StartIndex
+    clock: Clock
+    version: str
+    folders: Sequence[Path] = ()
+    dev_principals: bool = False
+    principal: Principal = field(default_factory=lambda: Principal(tenant="local", subject="local"))
+    ping_s: float = 15.0
+    limits: WebLimits = field(default_factory=WebLimits)
+    lifespan: Callable[[], AbstractAsyncContextManager[None]] | None = None
