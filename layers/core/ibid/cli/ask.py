@@ -1,0 +1,157 @@
+"""`ibid ask`: one question, streamed into the terminal."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from ibid.bootstrap import Runtime, open_runtime
+from ibid.cli.environment import settings_for
+from ibid.cli.terminal import printable
+from ibid.domain.answers import FinishReason, Style
+from ibid.domain.errors import ProjectNotFound, ValidationFailed
+from ibid.domain.events import CitationsFound, Done, Failed, StatusChanged, Terminator, TokenDelta
+from ibid.domain.passages import Citation
+from ibid.domain.projects import FolderSource, Project
+
+MAX_QUESTION = 4_000
+NO_PING_S = 3_600.0
+
+
+def ask_question(
+    question: str,
+    *,
+    data: Path | None,
+    project: str | None,
+    path_prefix: str | None,
+    as_json: bool,
+) -> bool:
+    """Ask, print the answer as it comes and its citations; True if it ended with `stop`."""
+    if not 1 <= len(question.strip()) <= MAX_QUESTION:
+        raise ValidationFailed(f"A question has 1 to {MAX_QUESTION} characters")
+    return asyncio.run(_ask(question.strip(), data, project, path_prefix, as_json=as_json))
+
+
+async def _ask(
+    question: str, data: Path | None, named: str | None, path_prefix: str | None, *, as_json: bool
+) -> bool:
+    async with open_runtime(settings_for(data=data)) as runtime:
+        project = await _project(runtime, named)
+        run = await runtime.ask(project, question, style=Style(), path_prefix=path_prefix)
+        notes = Console(stderr=True, quiet=as_json)
+        shown: list[str] = []
+        end: Terminator | None = None
+        async for entry in run.events(NO_PING_S):
+            match entry.event if entry is not None else None:
+                case StatusChanged(phase=phase):
+                    notes.print(f"[dim]{phase} …[/dim]")
+                case TokenDelta(text=text):
+                    shown.append(text)
+                    if not as_json:
+                        sys.stdout.write(printable(text))
+                        sys.stdout.flush()
+                case Done() | Failed() as end:
+                    pass
+                case CitationsFound() | None:
+                    pass
+    if as_json:
+        print(json.dumps(_outcome("".join(shown), end), ensure_ascii=False))  # noqa: T201 - a script reads it
+    else:
+        _tell_end(end, project)
+    return end is not None and end.finish_reason is FinishReason.STOP
+
+
+async def _project(runtime: Runtime, named: str | None) -> Project:
+    """Find the project by id or name; without a name, the only one there is.
+
+    Raises:
+        ProjectNotFound: There is none, or several and no name.
+    """
+    page = await runtime.records.projects.list_for(
+        tenant=runtime.principal.tenant,
+        subject=runtime.principal.subject,
+        cursor=None,
+        limit=200,
+    )
+    if named is not None:
+        for project in page.items:
+            if named in {project.id, project.name}:
+                return project
+        raise ProjectNotFound(f"There is no project {named!r}: see `ibid projects`")
+    if len(page.items) == 1:
+        return page.items[0]
+    if not page.items:
+        raise ProjectNotFound("There is no project yet: ibid index PATH")
+    names = ", ".join(project.name for project in page.items)
+    raise ProjectNotFound(f"Say which project with --project: {names}")
+
+
+def _tell_end(end: Terminator | None, project: Project) -> None:
+    sys.stdout.write("\n")
+    sys.stdout.flush()
+    console = Console(highlight=False, soft_wrap=True)
+    match end:
+        case Done(citations=citations, grounding_warnings=warnings):
+            cited = [citation for citation in citations if citation.cited]
+            if cited:
+                console.print()
+            for citation in cited:
+                console.print(_line(citation, project))
+            if warnings:
+                note = f"warning: {', '.join(warnings)}"
+                Console(stderr=True).print(note, style="yellow", markup=False)
+        case Failed(code=code, message=message):
+            Console(stderr=True).print(f"{message} ({code})", style="red", markup=False)
+        case None:
+            pass
+
+
+def _line(citation: Citation, project: Project) -> str:
+    """Show a citation as `path:start-end`, relative to here where the source is a folder."""
+    path = citation.file_path
+    if isinstance(project.source, FolderSource):
+        whole = Path(project.source.path) / path
+        here = Path.cwd()
+        path = str(whole.relative_to(here) if whole.is_relative_to(here) else whole)
+    place = f"{printable(path)}:{citation.start_line}-{citation.end_line}"
+    symbol = f"  {escape(printable(citation.symbol))}" if citation.symbol else ""
+    return rf"\[{citation.index}] {escape(place)}[dim]{symbol}[/dim]"
+
+
+def _outcome(answer: str, end: Terminator | None) -> dict[str, object]:
+    match end:
+        case Done():
+            return {
+                "answer": answer,
+                "finishReason": str(end.finish_reason),
+                "model": end.model,
+                "intent": str(end.intent),
+                "groundingWarnings": [str(warning) for warning in end.grounding_warnings],
+                "degraded": list(end.degraded),
+                "citations": [
+                    {
+                        "index": citation.index,
+                        "filePath": citation.file_path,
+                        "startLine": citation.start_line,
+                        "endLine": citation.end_line,
+                        "symbol": citation.symbol,
+                        "commitSha": citation.commit_sha,
+                        "score": citation.score,
+                        "url": citation.url,
+                        "cited": citation.cited,
+                    }
+                    for citation in end.citations
+                ],
+            }
+        case Failed():
+            return {
+                "answer": answer,
+                "finishReason": str(end.finish_reason),
+                "code": end.code,
+                "message": end.message,
+            }
+        case None:
+            return {"answer": answer, "finishReason": "error", "code": "INTERNAL_ERROR"}

@@ -1,0 +1,180 @@
+"""`ibid index`, and what `ibid serve --index` shares with it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from ibid.bootstrap import Runtime, open_runtime
+from ibid.cli.environment import settings_for
+from ibid.cli.terminal import printable
+from ibid.domain.errors import SourceRejected
+from ibid.domain.projects import (
+    FolderSource,
+    GitSource,
+    Job,
+    JobState,
+    Project,
+    Source,
+    UploadSource,
+)
+
+ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
+POLL_S = 0.1
+MAX_ARCHIVE_BYTES = 500_000_000
+READ_BYTES = 1 << 20
+
+
+def index_source(
+    source: str, *, data: Path | None, name: str | None, force: bool, as_json: bool
+) -> bool:
+    """Index a source and show how it goes; True if the job succeeded."""
+    return asyncio.run(_index(source, data=data, name=name, force=force, as_json=as_json))
+
+
+async def _index(
+    source: str, *, data: Path | None, name: str | None, force: bool, as_json: bool
+) -> bool:
+    async with open_runtime(settings_for(data=data)) as runtime:
+        project, job_id = await begin_indexing(runtime, source, name=name, force=force)
+        console = Console(stderr=True, quiet=as_json)
+        job = await watch_job(runtime, project, job_id, console)
+        if as_json:
+            print(json.dumps(_outcome(project, job)))  # noqa: T201 - a script reads it
+        else:
+            tell_outcome(project, job, console)
+        return job.state is JobState.SUCCEEDED
+
+
+async def begin_indexing(
+    runtime: Runtime, source: str, *, name: str | None, force: bool
+) -> tuple[Project, str]:
+    """Find or make the project for a source, and begin or join its indexing job.
+
+    Raises:
+        SourceRejected: There is no such folder or archive, or the URL is not https.
+    """
+    named = name or _name_of(source)
+    project = await runtime.project_named(named)
+    parsed = await _parse(runtime, source, project)
+    job_id, _ = await runtime.index_jobs.start(project, source=parsed, force=force)
+    return project, job_id
+
+
+async def _parse(runtime: Runtime, source: str, project: Project) -> Source:
+    if "://" in source:
+        return GitSource(url=source)
+    folder, archive = _on_disk(source)
+    if folder is not None:
+        return folder
+    upload_id = await runtime.keep_upload(
+        project, archive.name, _pieces(archive), max_bytes=MAX_ARCHIVE_BYTES
+    )
+    return UploadSource(upload_id=upload_id, file_name=archive.name)
+
+
+def _on_disk(source: str) -> tuple[FolderSource | None, Path]:
+    """Return the folder that a path names, or None and the archive.
+
+    Raises:
+        SourceRejected: It is neither, or not there.
+    """
+    path = Path(source).expanduser().resolve()
+    if path.is_dir():
+        return FolderSource(path=str(path)), path
+    if path.is_file() and path.name.lower().endswith(ARCHIVES):
+        return None, path
+    if path.exists():
+        raise SourceRejected(f"{source!r} is neither a folder nor one of {', '.join(ARCHIVES)}")
+    raise SourceRejected(f"There is no {source!r}")
+
+
+async def _pieces(path: Path) -> AsyncIterator[bytes]:
+    with path.open("rb") as file:
+        while piece := await asyncio.to_thread(file.read, READ_BYTES):
+            yield piece
+
+
+def _name_of(source: str) -> str:
+    """Name a project as its source is named: the folder, or the last part of the URL."""
+    if "://" in source:
+        last = urlsplit(source).path.rstrip("/").rsplit("/", 1)[-1]
+        return last.removesuffix(".git") or "repository"
+    base = Path(source).expanduser().resolve().name
+    for ending in sorted(ARCHIVES, key=len, reverse=True):
+        if base.lower().endswith(ending):
+            return base[: -len(ending)] or base
+    return base or "root"
+
+
+async def watch_job(runtime: Runtime, project: Project, job_id: str, console: Console) -> Job:
+    """Show a bar until the job ends, and return it as it ended."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task(f"{printable(project.name)}: queued", total=None)
+        while True:
+            job = await runtime.records.jobs.get(job_id, tenant=project.tenant)
+            counts = job.statistics
+            embedding = job.phase == "embedding"
+            progress.update(
+                bar,
+                description=f"{printable(project.name)}: {job.phase}",
+                completed=counts.chunks_embedded if embedding else counts.scanned,
+                total=counts.chunks_to_embed if embedding else None,
+            )
+            if job.state in {JobState.SUCCEEDED, JobState.FAILED}:
+                return job
+            await asyncio.sleep(POLL_S)
+
+
+def tell_outcome(project: Project, job: Job, console: Console) -> None:
+    """Say in a few lines what was indexed, and what was left out and why."""
+    counts = job.statistics
+    if job.error is not None:
+        console.print(
+            f"{printable(project.name)}: failed, {printable(job.error.message)} ({job.error.code})",
+            markup=False,
+        )
+        return
+    console.print(
+        f"{printable(project.name)}: {counts.chunks} chunks of {counts.scanned} files "
+        f"({counts.new} new, {counts.modified} modified, {counts.deleted} deleted, "
+        f"{counts.unchanged} unchanged), {counts.chunks_embedded} embedded",
+        markup=False,
+    )
+    if counts.skipped:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.skipped.items()))
+        console.print(f"{printable(project.name)}: skipped {reasons}", markup=False)
+
+
+def _outcome(project: Project, job: Job) -> dict[str, object]:
+    counts = job.statistics
+    return {
+        "projectId": project.id,
+        "name": project.name,
+        "jobId": job.id,
+        "state": str(job.state),
+        "error": None
+        if job.error is None
+        else {"code": job.error.code, "message": job.error.message},
+        "statistics": {
+            "scanned": counts.scanned,
+            "new": counts.new,
+            "modified": counts.modified,
+            "deleted": counts.deleted,
+            "unchanged": counts.unchanged,
+            "failed": counts.failed,
+            "skipped": dict(counts.skipped),
+            "chunks": counts.chunks,
+            "chunksEmbedded": counts.chunks_embedded,
+        },
+    }

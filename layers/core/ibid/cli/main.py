@@ -1,0 +1,88 @@
+"""The command `ibid`: serve, index, ask, projects."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ibid.cli.failures import failures_told
+
+app = typer.Typer(
+    name="ibid",
+    help="Answers questions about a team's code and documents with citations that were checked.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,  # a traceback with locals could show a question
+)
+
+Data = Annotated[
+    Path | None,
+    typer.Option(help="Folder of the embedded stores (IBID_DATA, else .ibid).", show_default=False),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for a script to read.")]
+
+
+@app.command()
+def serve(
+    data: Data = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port; 0 takes a free one.")] = None,
+    index: Annotated[
+        str | None, typer.Option(help="Index this folder, archive or https git URL as well.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The project's name for --index.")] = None,
+) -> None:
+    """Serve HTTP until SIGTERM or Ctrl-C."""
+    from ibid.cli.serve import serve_until_stopped
+
+    with failures_told():
+        serve_until_stopped(data=data, host=host, port=port, source=index, name=name)
+
+
+@app.command()
+def index(
+    source: Annotated[str, typer.Argument(help="A folder, an archive, or an https git URL.")],
+    data: Data = None,
+    name: Annotated[
+        str | None, typer.Option(help="The project's name (else the source's).")
+    ] = None,
+    force: Annotated[bool, typer.Option(help="Index again, changed or not.")] = False,  # noqa: FBT002 - typer's form of a flag
+    as_json: Json = False,  # noqa: FBT002 - typer's form of a flag
+) -> None:
+    """Index a code base as a project, or index it again."""
+    from ibid.cli.index import index_source
+
+    with failures_told():
+        done = index_source(source, data=data, name=name, force=force, as_json=as_json)
+    raise typer.Exit(0 if done else 1)
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="What to ask, 1 to 4,000 characters.")],
+    data: Data = None,
+    project: Annotated[
+        str | None, typer.Option(help="The project's name or id; needed if there are several.")
+    ] = None,
+    path_prefix: Annotated[
+        str | None, typer.Option(help="Search only files whose path starts with this.")
+    ] = None,
+    as_json: Json = False,  # noqa: FBT002 - typer's form of a flag
+) -> None:
+    """Ask a question; exits with 0 only if the answer ended as it should."""
+    from ibid.cli.ask import ask_question
+
+    with failures_told():
+        stopped = ask_question(
+            question, data=data, project=project, path_prefix=path_prefix, as_json=as_json
+        )
+    raise typer.Exit(0 if stopped else 1)
+
+
+@app.command()
+def projects(data: Data = None, as_json: Json = False) -> None:  # noqa: FBT002 - typer's form of a flag
+    """List the projects."""
+    from ibid.cli.projects import list_projects
+
+    with failures_told():
+        list_projects(data=data, as_json=as_json)

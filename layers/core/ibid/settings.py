@@ -1,0 +1,125 @@
+"""The settings of a server or a command, read once from the environment, then frozen."""
+
+import difflib
+import os
+from collections.abc import Mapping
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from ibid.domain.errors import Misconfigured
+
+PREFIX = "IBID_"
+NOT_OURS = frozenset({"IBID_SHARED"})  # names the data of benches and tests
+
+
+def _folders(value: object) -> object:
+    """Split a search path such as `/srv/a:/srv/b`; an empty one means none."""
+    if isinstance(value, str):
+        return tuple(part for part in value.split(os.pathsep) if part)
+    return value
+
+
+class Settings(BaseSettings):
+    """What `ibid serve` and the commands need, each with the prefix `IBID_`.
+
+    Attributes:
+        store: Where app records are kept.
+        index: Where generations are kept.
+        model: `extractive`, `openai:<model>` or `bedrock:<model id>`.
+        embedder: `minilm`, `onnx:<folder>`, `openai:<model>`, `bedrock:<model id>`, or `none`
+            for a purely lexical index.
+        model_context: The model's context in tokens; None asks the server where it tells.
+        data: Folder of the embedded stores.
+        folders: Folders that an HTTP caller may name as a source, parted as a search path.
+        dev_principals: Let a header choose who one is; only on loopback.
+        host: Address to listen on.
+        port: Port to listen on; 0 takes a free one.
+        ping_s: Seconds of silence after which a stream sends a comment line.
+        run_timeout_s: Seconds a run may take, waiting included.
+        max_runs: Running runs of this process.
+        max_runs_per_tenant: Running runs of one tenant.
+        max_runs_per_subject: Running runs of one subject.
+        lease_term_s: Seconds without a heartbeat after which a run or a job is dead.
+        embed_threads: Threads of the local embedding model; 0 means one a core.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, frozen=True, extra="forbid", hide_input_in_errors=True
+    )
+
+    store: Literal["sqlite"] = "sqlite"
+    index: Literal["sqlite"] = "sqlite"
+    model: str = Field(default="extractive", pattern=r"^(extractive|openai:.+|bedrock:.+)$")
+    embedder: str = Field(default="minilm", pattern=r"^(minilm|none|onnx:.+|openai:.+|bedrock:.+)$")
+    model_context: int | None = Field(default=None, ge=512, le=10_000_000)
+    data: Path = Path(".ibid")
+    folders: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_folders)] = ()
+    dev_principals: bool = False
+    host: str = "127.0.0.1"
+    port: int = Field(default=8000, ge=0, le=65_535)
+    ping_s: float = Field(default=15.0, gt=0, le=15)
+    run_timeout_s: float = Field(default=180.0, gt=0, le=900)
+    max_runs: int = Field(default=64, ge=1, le=10_000)
+    max_runs_per_tenant: int = Field(default=8, ge=1, le=10_000)
+    max_runs_per_subject: int = Field(default=2, ge=1, le=10_000)
+    lease_term_s: float = Field(default=15.0, ge=0.3, le=300)
+    embed_threads: int = Field(default=0, ge=0, le=256)
+
+    @model_validator(mode="after")
+    def _dev_principals_stay_on_loopback(self) -> Self:
+        if self.dev_principals and not is_loopback(self.host):
+            raise ValueError(
+                "IBID_DEV_PRINCIPALS lets anyone be anyone: it needs IBID_HOST on loopback"
+            )
+        return self
+
+    @property
+    def beat_s(self) -> float:
+        """Seconds between two heartbeats: a third of the term, so that two may be late."""
+        return self.lease_term_s / 3
+
+
+def is_loopback(host: str) -> bool:
+    """Tell if a server on this host is reached from this machine only."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def read_settings(environ: Mapping[str, str], **given: object) -> Settings:
+    """Read the settings; what a command line gave goes before the environment.
+
+    Args:
+        environ: The process's environment, looked through for misspelt names.
+        **given: Values by field name; None means not given.
+
+    Raises:
+        Misconfigured: A value is out of range, or a variable with our prefix is unknown; the
+            message names each, without its value.
+    """
+    known = {PREFIX + name.upper() for name in Settings.model_fields} | NOT_OURS
+    for name in sorted(environ):
+        if name.startswith(PREFIX) and name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise Misconfigured(f"There is no setting {name}{hint}")
+    try:
+        # reads the environment as well: the settings class has an initialiser of its own
+        return Settings.model_validate(
+            {name: value for name, value in given.items() if value is not None}
+        )
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{PREFIX}{'.'.join(map(str, fault['loc'])).upper()}: {fault['msg']}"
+            if fault["loc"]
+            else str(fault["msg"])
+            for fault in error.errors(include_input=False, include_url=False)
+        )
+        raise Misconfigured(faults) from None
