@@ -1,7 +1,7 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup fast check lock test run bench pr
-PY := .venv/bin/python
+.PHONY: help setup fast check lock test test-slow run bench pr
 REPO ?= .
+NAME ?= $(if $(filter .,$(REPO)),ibid)
 PORT ?= 8000
 DATA ?= .ibid
 
@@ -18,7 +18,7 @@ setup: .venv/.ready  ## make .venv from the lock (only when the lock changed)
 	touch $@
 
 run: setup  ## serve REPO (a path or an https git URL) on PORT
-	.venv/bin/ibid serve --data $(DATA) --port $(PORT) --index '$(REPO)'
+	.venv/bin/ibid serve --data $(DATA) --port $(PORT) --index '$(REPO)' $(if $(NAME),--name '$(NAME)')
 
 fast: setup  ## format, lint, spelling
 	.venv/bin/ruff format --check .
@@ -37,7 +37,10 @@ lock:  ## compile requirements.lock again
 test: setup  ## every test that needs nothing but this repository
 	.venv/bin/pytest -m 'not slow and not model'
 
+test-slow: setup  ## the long seeded sweeps
+	.venv/bin/pytest -m slow --timeout 1200
+
 bench: setup  ## measure, and write docs/benchmarks.md (IBID_SHARED names the data)
-	$(PY) -m tests.bench
+	.venv/bin/python -m tests.bench
 
 pr: check test  ## what a pull request must pass
