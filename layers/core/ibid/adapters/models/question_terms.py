@@ -1,0 +1,94 @@
+"""What a question asks about: its telling words, its identifiers, its parts."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from ibid.domain.analysis import analyse
+from ibid.domain.languages import detect
+
+# Words that questions are made of: what remains is what they ask about.
+_SCAFFOLDING: Final = """
+    where how what which why when who whose does did do done can could should would will shall
+    define defined defines definition declared declare implement implemented implements
+    implementation use used uses using find found happen happens happening work works working code
+    codebase function functions method methods class classes file files module modules line lines
+    show explain describe tell give list project repository repo please need want know mean means
+    get make there here it its this that these those they them and or thing things way about
+    call called calls between difference
+    onde como qual quais que porque quando quem faz fica definido definida definidos implementado
+    implementada usado usada funciona código função método classe arquivo módulo mostre explique
+    projeto é são está isso isto ele ela
+    donde dónde cómo cuál cuáles qué cuándo quién hace define implementa usa función clase archivo
+    muestra explica proyecto está eso esto él ella
+"""
+_CODE_SPAN: Final = re.compile(r"`([^`\n]{1,200})`")
+# snake_case, camelCase, dotted.names, paths/and.files, CONSTANTS, f(), names with digits
+_CODE_SHAPE: Final = re.compile(
+    r"[A-Za-z_$][\w$]*(?:(?:[./]|::|->|-)[\w$]+)*(?:\(\))?|--?[a-z][\w-]+"
+)
+_LOOKS_LIKE_CODE: Final = re.compile(
+    r"_|[a-z][A-Z]|[A-Za-z]\d|\(\)$|[A-Za-z_]\.[A-Za-z_]|::|->|/.*\.|^--?[a-z]|^[A-Z]{3,}$"
+)
+_CONJUNCTION: Final = re.compile(
+    r"[?;!]\s+|,\s+(?:and|e|y)\s+|\s+(?:and|e|y)\s+(?=(?:where|how|what|why|when|who|which|"
+    r"onde|como|qual|quando|quem|d[oó]nde|c[oó]mo|cu[aá]l|qu[eé])\b)",
+    re.IGNORECASE,
+)
+_LONGEST: Final = 4_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionTerms:
+    """A question, analysed.
+
+    Attributes:
+        language: As the analyser knows it; excerpts are analysed in the same one.
+        terms: Telling words as the analyser gives them, distinct, in order.
+        identifiers: What looks like code, as typed, distinct, in order.
+        parts: The terms of each question within the question, in order; never empty.
+    """
+
+    language: str
+    terms: Sequence[str]
+    identifiers: Sequence[str]
+    parts: Sequence[frozenset[str]]
+
+
+def question_terms(question: str) -> QuestionTerms:
+    """Analyse a question; one of nothing but question words keeps those as its terms."""
+    text = question[:_LONGEST]
+    language = detect(text)
+    words = list(dict.fromkeys(analyse(text, language=language)))
+    named = identifiers(text)
+    code = {term for name in named for term in analyse(name, language=language)}
+    scaffolding = _scaffolding(language)
+    telling = [word for word in words if word not in scaffolding or word in code]
+    parts = [
+        frozenset(analyse(part, language=language)) & frozenset(telling)
+        for part in _CONJUNCTION.split(text)
+    ]
+    return QuestionTerms(
+        language=language,
+        terms=telling or words,
+        identifiers=named,
+        parts=[part for part in parts if part] or [frozenset(words)],
+    )
+
+
+def identifiers(text: str) -> list[str]:
+    """Find what looks like code in a text, as typed, distinct, in order."""
+    found: dict[str, None] = {}
+    for match in _CODE_SPAN.finditer(text):
+        found.setdefault(match[1].strip())
+    for match in _CODE_SHAPE.finditer(_CODE_SPAN.sub(" ", text)):
+        if _LOOKS_LIKE_CODE.search(match[0]):
+            found.setdefault(match[0])
+    return [name for name in found if name]
+
+
+@lru_cache(maxsize=16)
+def _scaffolding(language: str) -> frozenset[str]:
+    return frozenset(analyse(_SCAFFOLDING, language=language))

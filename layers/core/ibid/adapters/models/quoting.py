@@ -1,0 +1,69 @@
+"""Quote excerpts in Markdown so that nothing in them can pass for ours.
+
+Code stands in a fence longer than any run of backticks it holds. Prose stands in a block quote,
+unless it holds what Markdown or a citation checker could take for a link, a marker, a tag or an
+open code span: then it stands in a fence too. Whoever reads citations counts markers outside code
+only, and a quoted `[1]` is never outside.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from ibid.adapters.models.excerpt_units import Unit
+from ibid.adapters.models.phrases import Phrases
+
+_RUN: Final = re.compile(r"`+")
+_RISKY: Final = re.compile(r"[\[\]<>|\\`]|~~~|https?:|^ {4}|^\s*(?:[=#-]|\t)")
+_SPAN: Final = re.compile(r"(?<!`)(?P<run>`+)(?!`)[^`\n]+(?P=run)(?!`)")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
+_FENCE_LENGTH: Final = 3
+_LANGUAGE: Final = re.compile(r"[a-z0-9+#._-]{1,30}")
+
+
+def quote(unit: Unit, path: str, phrases: Phrases) -> str:
+    """Quote a unit as blocks: its lines, then where they stand and its marker."""
+    place = f"{_place(unit, path)} [{unit.number}]"
+    if unit.defines:
+        place = phrases.defined.format(name=code_span(unit.defines), place=place)
+    if unit.kind == "prose" and is_plain(unit.lines):
+        return "\n".join(f"> {line}" for line in unit.lines) + f"\n\n{place}"
+    language = unit.language if unit.kind == "code" else "text"
+    return f"{fenced(unit.text, language)}\n\n{place}"
+
+
+def quote_in_a_bullet(unit: Unit, path: str) -> str:
+    """Quote a unit as one list item: where it stands, its marker, and its first telling line."""
+    telling = [line for line in unit.lines if unit.defines and unit.defines in line]
+    line = next(line.strip() for line in [*telling, *unit.lines] if line.strip())
+    if unit.kind == "prose" and is_plain(unit.lines):
+        text = " ".join(line.strip() for line in unit.lines).lstrip("-*+ ")
+        return f"- {text} ({_place(unit, path)} [{unit.number}])"
+    return f"- {code_span(line)} ({_place(unit, path)} [{unit.number}])"
+
+
+def is_plain(lines: Sequence[str]) -> bool:
+    """Whether prose may stand outside code: no marker, link, tag or open code span in it."""
+    return not any(
+        _RISKY.search(_SPAN.sub("code", line)) or _CONTROL.search(line) for line in lines
+    )
+
+
+def fenced(text: str, language: str) -> str:
+    """Put a text in a fence that it can't close."""
+    run = max((len(found) for found in _RUN.findall(text)), default=0)
+    fence = "`" * max(_FENCE_LENGTH, run + 1)
+    info = language if _LANGUAGE.fullmatch(language) else ""
+    return f"{fence}{info}\n{text}\n{fence}"
+
+
+def code_span(text: str) -> str:
+    """Put one line in a code span that it can't close; control characters are shown as U+FFFD."""
+    line = _CONTROL.sub("\ufffd", text)
+    run = "`" * (max((len(found) for found in _RUN.findall(line)), default=0) + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{run}{pad}{line}{pad}{run}"
+
+
+def _place(unit: Unit, path: str) -> str:
+    return code_span(f"{path}:{unit.start_line}-{unit.end_line}")
