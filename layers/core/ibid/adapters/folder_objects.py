@@ -1,0 +1,223 @@
+"""Objects as files of one folder.
+
+A key's segments become folders and, the last one, a file. Whatever is not a lower-case ASCII
+letter, a digit, `-` or `_` is written `%` and two hex digits a byte, so that no key leaves the
+folder, and no two keys meet on a file system that folds case or normalises. A long segment goes
+on in a subfolder (its pieces but the last end in `~`); a file ends in `.object`, which no folder
+does, so `a` and `a/b` can both be there.
+"""
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+from urllib.parse import unquote_to_bytes
+
+from ibid.domain.errors import ObjectMissing, ObjectStoreUnavailable, ValidationFailed
+
+T = TypeVar("T")
+
+_MAX_KEY_BYTES = 900
+_PIECE_BYTES = 1 << 20
+_NAME_CHARACTERS = 200  # a file system takes 255 bytes
+_SUFFIX = ".object"
+_GOES_ON = "~"
+_UNFINISHED = ".unfinished"
+_ABANDONED_S = 24 * 3600.0
+_ATTEMPTS = 10
+_PLAIN = re.compile(rb"[a-z0-9_-]")
+
+
+class FolderObjects:
+    """Implements ObjectStore; several processes may use one folder.
+
+    A put writes beside and renames, so that it is seen whole or not at all, and is on the disk
+    before it returns. What a killed process left unfinished goes a day later, with a put.
+
+    Args:
+        root: The folder, made if need be.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    async def put(self, key: str, chunks: AsyncIterator[bytes], *, max_bytes: int) -> int:
+        """Keep an object, replacing what was there, and return its size."""
+        path = self._file(key)
+        unfinished = self._root / _UNFINISHED / uuid.uuid4().hex
+        file = await _in_thread(lambda: _open_new(unfinished))
+        try:
+            size = await _copy(chunks, file, max_bytes)
+            await _in_thread(lambda: _finish(file, path))
+        finally:
+            await _in_thread(lambda: _drop(file, unfinished))
+        return size
+
+    async def get(self, key: str) -> AsyncIterator[bytes]:
+        """Read an object in pieces of at most 1 MiB."""
+        path = self._file(key)
+        file = await _in_thread(lambda: _open(path))
+        if file is None:
+            raise ObjectMissing(f"no object {key!r}")
+        try:
+            while piece := await _in_thread(lambda: file.read(_PIECE_BYTES)):
+                yield piece
+        finally:
+            file.close()
+
+    async def delete(self, key: str) -> None:
+        """Remove an object; repeatable."""
+        path = self._file(key)
+        await _in_thread(lambda: self._remove(path))
+
+    async def delete_prefix(self, prefix: str) -> None:
+        """Remove every object whose key starts with `prefix`; repeatable."""
+        if not prefix.endswith("/"):
+            raise ValueError("a prefix to delete ends in '/'")
+        folder = self._folder(prefix[:-1])
+        await _in_thread(lambda: self._remove_tree(folder))
+
+    async def keys(self, prefix: str) -> Sequence[str]:
+        """List the keys that start with `prefix`, in code point order."""
+        parent = prefix.rpartition("/")[0]
+        folder = self._folder(parent) if parent else self._root
+        found = await _in_thread(lambda: [self._key(path) for path in _files(folder)])
+        return sorted(key for key in found if key.startswith(prefix))
+
+    def _file(self, key: str) -> Path:
+        folder = self._folder(key)
+        return folder.with_name(folder.name + _SUFFIX)
+
+    def _folder(self, key: str) -> Path:
+        return self._root.joinpath(*_names(key))
+
+    def _key(self, path: Path) -> str:
+        text = path.relative_to(self._root).as_posix().removesuffix(_SUFFIX)
+        return unquote_to_bytes(text.replace(_GOES_ON + "/", "")).decode()
+
+    def _remove(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+        self._prune(path.parent)
+
+    def _remove_tree(self, folder: Path) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(folder)
+        self._prune(folder.parent)
+
+    def _prune(self, folder: Path) -> None:
+        """Remove the folders that have become empty; a put that meets this makes them again."""
+        while folder != self._root:
+            try:
+                folder.rmdir()
+            except FileNotFoundError:
+                pass
+            except OSError:
+                return
+            folder = folder.parent
+
+
+def _names(key: str) -> list[str]:
+    """Turn a key into the names of its folders and, without suffix, of its file."""
+    if not 0 < len(key.encode()) <= _MAX_KEY_BYTES:
+        raise ValueError(f"a key has 1 to {_MAX_KEY_BYTES} bytes")
+    names: list[str] = []
+    for segment in key.split("/"):
+        if segment in {"", ".", ".."}:
+            raise ValueError("a key's segments are not empty, '.' or '..'")
+        name = ""
+        for byte in segment.encode():
+            character = bytes([byte])
+            if len(name) > _NAME_CHARACTERS:
+                names.append(name + _GOES_ON)
+                name = ""
+            name += character.decode() if _PLAIN.fullmatch(character) else f"%{byte:02x}"
+        names.append(name)
+    return names
+
+
+async def _copy(chunks: AsyncIterator[bytes], file: BinaryIO, max_bytes: int) -> int:
+    size = 0
+    async for chunk in chunks:
+        size += len(chunk)
+        if size > max_bytes:
+            raise ValidationFailed(f"the object is larger than {max_bytes} bytes")
+        await _in_thread(partial(file.write, chunk))
+    return size
+
+
+def _open(path: Path) -> BinaryIO | None:
+    with contextlib.suppress(FileNotFoundError):
+        return path.open("rb")
+    return None
+
+
+def _open_new(path: Path) -> BinaryIO:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for other in path.parent.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # another process removed or finished it
+            if time.time() - other.stat().st_mtime > _ABANDONED_S:
+                other.unlink()
+    return path.open("xb")
+
+
+def _finish(file: BinaryIO, path: Path) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+    file.close()
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Path(file.name).replace(path)
+            break
+        except FileNotFoundError:  # a deletion pruned the folder meanwhile
+            if attempt == _ATTEMPTS:
+                raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put a rename on the disk, where folders can be opened."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _drop(file: BinaryIO, unfinished: Path) -> None:
+    file.close()
+    unfinished.unlink(missing_ok=True)
+
+
+def _files(folder: Path) -> list[Path]:
+    # os.walk passes over a folder that is removed meanwhile
+    return [
+        Path(at, name)
+        for at, _, names in os.walk(folder)
+        for name in names
+        if name.endswith(_SUFFIX)
+    ]
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    """Run `work` in a thread; a cancelled caller still waits until the thread is done with it.
+
+    Raises:
+        ObjectStoreUnavailable: For an OSError.
+    """
+    future = asyncio.get_running_loop().run_in_executor(None, work)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        await asyncio.wait([future])
+        raise
+    except OSError as error:
+        raise ObjectStoreUnavailable(f"the object folder failed: {type(error).__name__}") from error
