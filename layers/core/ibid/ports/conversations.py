@@ -34,7 +34,7 @@ class ConversationStore(Protocol):
     async def list_for(
         self, *, principal: Principal, cursor: str | None, limit: int
     ) -> Page[Conversation]:
-        """List the principal's conversations, newest first, ties by id; `limit` is 1 to 200.
+        """List the principal's conversations, newest first, ties by falling id; `limit` is 1-200.
 
         Raises:
             ValidationFailed: The cursor is not one of this list's.
@@ -122,6 +122,7 @@ class RunStore(Protocol):
 
         Raises:
             RunNotFound: The run or its conversation was deleted meanwhile; nothing is written.
+            LeaseLost: It is live and has another owner; nothing is written.
         """
 
     async def get(self, run_id: str, *, principal: Principal) -> Run:
@@ -147,6 +148,7 @@ class RunStore(Protocol):
     ) -> bool:
         """End a live run as `failed` if its counter still is `beat`; say if this call did.
 
-        `answer` is kept as the run's assistant message: its `id` and `conversation_id` are set
-        from the run by the store, so that the caller needs no second read.
+        `answer` is kept as the run's assistant message: its `id`, `conversation_id` and `run_id`,
+        and the terminator's `message_id`, are set from the run by the store, so that the caller
+        needs no second read.
         """

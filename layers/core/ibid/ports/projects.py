@@ -36,7 +36,7 @@ class ProjectStore(Protocol):
     async def list_for(
         self, *, tenant: str, subject: str, cursor: str | None, limit: int
     ) -> Page[Project]:
-        """List the projects of which the subject is a member, newest first, ties by id.
+        """List the projects of which the subject is a member, newest first, ties by falling id.
 
         Args:
             tenant: Who pays.
@@ -154,7 +154,9 @@ class JobStore(Protocol):
     async def list_for(
         self, project_id: str, *, tenant: str, cursor: str | None, limit: int
     ) -> Page[Job]:
-        """List a project's jobs, newest first; `limit` is 1 to 200.
+        """List a project's jobs, newest first, ties by falling id; `limit` is 1-200.
+
+        Empty if the tenant has no such project.
 
         Raises:
             ValidationFailed: The cursor is not one of this list's.

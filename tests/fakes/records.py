@@ -1,0 +1,486 @@
+"""The app store in memory: every method yields to the loop once, then does its work at a stroke."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TypeVar
+
+from ibid.domain.conversations import LIVE_STATES, Conversation, Message, Run, RunState
+from ibid.domain.errors import (
+    ConversationNotFound,
+    JobNotFound,
+    LeaseLost,
+    ProjectNotFound,
+    RunNotFound,
+    ThreadBusy,
+    ValidationFailed,
+)
+from ibid.domain.events import Terminator
+from ibid.domain.pages import Page
+from ibid.domain.principals import Principal
+from ibid.domain.projects import (
+    Job,
+    JobError,
+    JobState,
+    JobStatistics,
+    Project,
+    ProjectSettings,
+    ProjectStatus,
+    Source,
+)
+
+T = TypeVar("T")
+Key = tuple[str, str]  # tenant, id
+
+_LIVE_JOBS = {JobState.QUEUED, JobState.RUNNING}
+
+
+@dataclass
+class _Leased:
+    job: Job
+    owner: str
+    beat: int = 0
+
+
+@dataclass
+class _Rows:
+    projects: dict[Key, Project] = field(default_factory=dict)
+    jobs: dict[Key, _Leased] = field(default_factory=dict)
+    conversations: dict[Key, Conversation] = field(default_factory=dict)
+    messages: dict[Key, list[Message]] = field(default_factory=dict)  # by conversation
+    runs: dict[Key, Run] = field(default_factory=dict)
+
+    def live_job(self, tenant: str, project_id: str) -> Job | None:
+        for (of, _), row in self.jobs.items():
+            job = row.job
+            if (of, job.project_id) == (tenant, project_id) and job.state in _LIVE_JOBS:
+                return job
+        return None
+
+    def project(self, tenant: str, project_id: str) -> Project:
+        if (tenant, project_id) not in self.projects:
+            raise ProjectNotFound(f"no project {project_id!r}")
+        return replace(
+            self.projects[tenant, project_id],
+            reindex_in_progress=self.live_job(tenant, project_id) is not None,
+        )
+
+    def conversation(self, conversation_id: str, principal: Principal) -> Conversation:
+        found = self.conversations.get((principal.tenant, conversation_id))
+        if found is None or found.subject != principal.subject:
+            raise ConversationNotFound(f"no conversation {conversation_id!r}")
+        return found
+
+    def drop_conversation(self, key: Key) -> None:
+        del self.conversations[key]
+        self.messages.pop(key, None)
+        for run_key, run in list(self.runs.items()):
+            if (run.tenant, run.conversation_id) == key:
+                del self.runs[run_key]
+
+
+def _page(
+    items: Sequence[T],
+    position: Callable[[T], object],
+    *,
+    scope: tuple[str, ...],
+    cursor: str | None,
+    limit: int,
+) -> Page[T]:
+    """Cut a page out of items that are in order, each with a position that is JSON."""
+    start = 0
+    if cursor is not None:
+        positions = [json.dumps([*scope, position(item)]) for item in items]
+        if cursor not in positions:
+            raise ValidationFailed("not a cursor of this list", {"cursor": "unknown"})
+        start = positions.index(cursor) + 1
+    page = items[start : start + limit]
+    more = start + limit < len(items)
+    return Page(
+        items=page,
+        next_cursor=json.dumps([*scope, position(page[-1])]) if more else None,
+    )
+
+
+class FakeRecords:
+    """The four stores over the same rows."""
+
+    def __init__(self) -> None:
+        rows = _Rows()
+        self.projects = FakeProjects(rows)
+        self.jobs = FakeJobs(rows)
+        self.conversations = FakeConversations(rows)
+        self.runs = FakeRuns(rows)
+
+    async def close(self) -> None:
+        """Do nothing, as there is nothing to close."""
+
+
+class FakeProjects:
+    """Implements ProjectStore."""
+
+    def __init__(self, rows: _Rows) -> None:
+        self._rows = rows
+
+    async def create(self, project: Project) -> None:
+        await asyncio.sleep(0)
+        if (project.tenant, project.id) in self._rows.projects:
+            raise ValueError("the id was used before")
+        self._rows.projects[project.tenant, project.id] = project
+
+    async def get(self, project_id: str, *, tenant: str) -> Project:
+        await asyncio.sleep(0)
+        return self._rows.project(tenant, project_id)
+
+    def _newest(self, tenant: str, subject: str) -> Sequence[Project]:
+        mine = [
+            self._rows.project(tenant, project.id)
+            for project in self._rows.projects.values()
+            if project.tenant == tenant and subject in project.members
+        ]
+        return sorted(mine, key=lambda project: (project.created_at, project.id), reverse=True)
+
+    async def list_for(
+        self, *, tenant: str, subject: str, cursor: str | None, limit: int
+    ) -> Page[Project]:
+        await asyncio.sleep(0)
+        return _page(
+            self._newest(tenant, subject),
+            lambda project: project.id,
+            scope=("projects", tenant, subject),
+            cursor=cursor,
+            limit=limit,
+        )
+
+    async def find_by_name(self, name: str, *, tenant: str, subject: str) -> Project | None:
+        await asyncio.sleep(0)
+        named = [project for project in self._newest(tenant, subject) if project.name == name]
+        return named[0] if named else None
+
+    async def update(
+        self,
+        project_id: str,
+        *,
+        tenant: str,
+        name: str | None = None,
+        source: Source | None = None,
+        reply_language: str | None = None,
+        settings: ProjectSettings | None = None,
+        status: ProjectStatus | None = None,
+    ) -> Project:
+        await asyncio.sleep(0)
+        project = self._rows.project(tenant, project_id)
+        project = replace(
+            project,
+            name=project.name if name is None else name,
+            source=project.source if source is None else source,
+            reply_language=project.reply_language if reply_language is None else reply_language,
+            settings=project.settings if settings is None else settings,
+            status=project.status if status is None else status,
+        )
+        self._rows.projects[tenant, project_id] = project
+        return project
+
+    async def activate(
+        self,
+        project_id: str,
+        *,
+        tenant: str,
+        generation: int,
+        job_id: str,
+        embedding_signature: str | None,
+        chunk_count: int,
+        path_count: int,
+        commit_sha: str | None,
+    ) -> Project:
+        await asyncio.sleep(0)
+        project = self._rows.project(tenant, project_id)
+        live = self._rows.live_job(tenant, project_id)
+        if live is None or live.id != job_id:
+            raise LeaseLost(f"job {job_id!r} does not hold project {project_id!r}")
+        project = replace(
+            project,
+            status=ProjectStatus.READY,
+            active_generation=generation,
+            embedding_signature=embedding_signature,
+            chunk_count=chunk_count,
+            path_count=path_count,
+            commit_sha=commit_sha,
+        )
+        self._rows.projects[tenant, project_id] = project
+        return project
+
+    async def delete(self, project_id: str, *, tenant: str) -> None:
+        await asyncio.sleep(0)
+        self._rows.projects.pop((tenant, project_id), None)
+        for key, row in list(self._rows.jobs.items()):
+            if (key[0], row.job.project_id) == (tenant, project_id):
+                del self._rows.jobs[key]
+        for key, conversation in list(self._rows.conversations.items()):
+            if (key[0], conversation.project_id) == (tenant, project_id):
+                self._rows.drop_conversation(key)
+
+
+class FakeJobs:
+    """Implements JobStore."""
+
+    def __init__(self, rows: _Rows) -> None:
+        self._rows = rows
+
+    async def begin(self, job: Job, *, owner: str) -> Job | None:
+        await asyncio.sleep(0)
+        self._rows.project(job.tenant, job.project_id)
+        live = self._rows.live_job(job.tenant, job.project_id)
+        if live is None:
+            self._rows.jobs[job.tenant, job.id] = _Leased(job, owner)
+        return live
+
+    def _owned(self, job_id: str, tenant: str, owner: str) -> _Leased:
+        row = self._rows.jobs.get((tenant, job_id))
+        if row is None or row.owner != owner or row.job.state not in _LIVE_JOBS:
+            raise LeaseLost(f"job {job_id!r} has ended, or has another owner")
+        return row
+
+    def _end(self, row: _Leased, job: Job) -> None:
+        row.job = job
+        key = (job.tenant, job.project_id)
+        project = self._rows.projects[key]
+        if job.state is JobState.FAILED and project.active_generation is None:
+            self._rows.projects[key] = replace(project, status=ProjectStatus.FAILED)
+
+    async def beat(
+        self, job_id: str, *, tenant: str, owner: str, phase: str, statistics: JobStatistics
+    ) -> None:
+        await asyncio.sleep(0)
+        row = self._owned(job_id, tenant, owner)
+        row.beat += 1
+        row.job = replace(row.job, state=JobState.RUNNING, phase=phase, statistics=statistics)
+
+    async def end(
+        self,
+        job_id: str,
+        *,
+        tenant: str,
+        owner: str,
+        state: JobState,
+        statistics: JobStatistics,
+        error: JobError | None,
+        at: datetime,
+    ) -> None:
+        await asyncio.sleep(0)
+        row = self._owned(job_id, tenant, owner)
+        ended = replace(row.job, state=state, statistics=statistics, error=error, finished_at=at)
+        self._end(row, ended)
+
+    async def live(self) -> Mapping[Key, int]:
+        await asyncio.sleep(0)
+        return {
+            key: row.beat for key, row in self._rows.jobs.items() if row.job.state in _LIVE_JOBS
+        }
+
+    async def take_over(self, job_id: str, *, tenant: str, beat: int, at: datetime) -> bool:
+        await asyncio.sleep(0)
+        row = self._rows.jobs.get((tenant, job_id))
+        if row is None or row.beat != beat or row.job.state not in _LIVE_JOBS:
+            return False
+        lost = JobError(code="JOB_LOST", message="The process that ran the job died.")
+        self._end(row, replace(row.job, state=JobState.FAILED, error=lost, finished_at=at))
+        return True
+
+    async def get(self, job_id: str, *, tenant: str) -> Job:
+        await asyncio.sleep(0)
+        if (tenant, job_id) not in self._rows.jobs:
+            raise JobNotFound(f"no job {job_id!r}")
+        return self._rows.jobs[tenant, job_id].job
+
+    async def list_for(
+        self, project_id: str, *, tenant: str, cursor: str | None, limit: int
+    ) -> Page[Job]:
+        await asyncio.sleep(0)
+        jobs = [
+            row.job
+            for row in self._rows.jobs.values()
+            if (row.job.tenant, row.job.project_id) == (tenant, project_id)
+        ]
+        return _page(
+            sorted(jobs, key=lambda job: (job.started_at, job.id), reverse=True),
+            lambda job: job.id,
+            scope=("jobs", tenant, project_id),
+            cursor=cursor,
+            limit=limit,
+        )
+
+
+class FakeConversations:
+    """Implements ConversationStore."""
+
+    def __init__(self, rows: _Rows) -> None:
+        self._rows = rows
+
+    async def create(self, conversation: Conversation) -> None:
+        await asyncio.sleep(0)
+        self._rows.project(conversation.tenant, conversation.project_id)
+        if (conversation.tenant, conversation.id) in self._rows.conversations:
+            raise ValueError("the id was used before")
+        self._rows.conversations[conversation.tenant, conversation.id] = conversation
+
+    async def get(self, conversation_id: str, *, principal: Principal) -> Conversation:
+        await asyncio.sleep(0)
+        return self._rows.conversation(conversation_id, principal)
+
+    async def list_for(
+        self, *, principal: Principal, cursor: str | None, limit: int
+    ) -> Page[Conversation]:
+        await asyncio.sleep(0)
+        mine = [
+            conversation
+            for conversation in self._rows.conversations.values()
+            if (conversation.tenant, conversation.subject) == (principal.tenant, principal.subject)
+        ]
+        return _page(
+            sorted(mine, key=lambda one: (one.created_at, one.id), reverse=True),
+            lambda conversation: conversation.id,
+            scope=("conversations", principal.tenant, principal.subject),
+            cursor=cursor,
+            limit=limit,
+        )
+
+    async def rename(
+        self, conversation_id: str, *, principal: Principal, title: str
+    ) -> Conversation:
+        await asyncio.sleep(0)
+        renamed = replace(self._rows.conversation(conversation_id, principal), title=title)
+        self._rows.conversations[principal.tenant, conversation_id] = renamed
+        return renamed
+
+    async def delete(self, conversation_id: str, *, principal: Principal) -> None:
+        await asyncio.sleep(0)
+        self._rows.conversation(conversation_id, principal)
+        self._rows.drop_conversation((principal.tenant, conversation_id))
+
+    def _messages(self, conversation_id: str, principal: Principal) -> Sequence[Message]:
+        self._rows.conversation(conversation_id, principal)
+        return list(self._rows.messages.get((principal.tenant, conversation_id), []))
+
+    async def messages(
+        self, conversation_id: str, *, principal: Principal, cursor: str | None, limit: int
+    ) -> Page[Message]:
+        await asyncio.sleep(0)
+        return _page(
+            self._messages(conversation_id, principal),
+            lambda message: message.id,
+            scope=("messages", principal.tenant, principal.subject, conversation_id),
+            cursor=cursor,
+            limit=limit,
+        )
+
+    async def latest_messages(
+        self, conversation_id: str, *, principal: Principal, limit: int
+    ) -> Sequence[Message]:
+        await asyncio.sleep(0)
+        return self._messages(conversation_id, principal)[-limit:]
+
+
+class FakeRuns:
+    """Implements RunStore."""
+
+    def __init__(self, rows: _Rows) -> None:
+        self._rows = rows
+
+    def _live(self, run_id: str, tenant: str) -> Run | None:
+        run = self._rows.runs.get((tenant, run_id))
+        return run if run is not None and run.state in LIVE_STATES else None
+
+    def _append(self, message: Message, tenant: str) -> None:
+        self._rows.messages.setdefault((tenant, message.conversation_id), []).append(message)
+
+    async def begin(self, run: Run, *, question: Message, title: str) -> None:
+        await asyncio.sleep(0)
+        principal = Principal(tenant=run.tenant, subject=run.subject)
+        conversation = self._rows.conversation(run.conversation_id, principal)
+        for other in self._rows.runs.values():
+            if (other.tenant, other.conversation_id) == (run.tenant, run.conversation_id) and (
+                other.state in LIVE_STATES
+            ):
+                raise ThreadBusy(f"run {other.id!r} is under way", run_id=other.id)
+        if (run.tenant, run.id) in self._rows.runs:
+            raise ValueError("the id was used before")
+        self._rows.runs[run.tenant, run.id] = run
+        self._append(question, run.tenant)
+        if conversation.title is None:
+            titled = replace(conversation, title=title)
+            self._rows.conversations[run.tenant, run.conversation_id] = titled
+
+    async def beat(self, run_id: str, *, tenant: str, owner: str, state: RunState) -> None:
+        await asyncio.sleep(0)
+        run = self._live(run_id, tenant)
+        if run is None or run.lease_owner != owner:
+            raise LeaseLost(f"run {run_id!r} has ended, or has another owner")
+        self._rows.runs[tenant, run_id] = replace(run, beat=run.beat + 1, state=state)
+
+    async def end(
+        self,
+        run_id: str,
+        *,
+        tenant: str,
+        owner: str,
+        state: RunState,
+        terminator: Terminator,
+        event_id: int,
+        answer: Message | None,
+        at: datetime,
+    ) -> Run:
+        await asyncio.sleep(0)
+        run = self._rows.runs.get((tenant, run_id))
+        if run is None:
+            raise RunNotFound(f"no run {run_id!r}")
+        if run.state not in LIVE_STATES:
+            return run
+        if run.lease_owner != owner:
+            raise LeaseLost(f"run {run_id!r} has another owner")
+        run = replace(run, state=state, terminator=terminator, last_event_id=event_id, ended_at=at)
+        self._rows.runs[tenant, run_id] = run
+        if answer is not None:
+            self._append(answer, tenant)
+        return run
+
+    async def get(self, run_id: str, *, principal: Principal) -> Run:
+        await asyncio.sleep(0)
+        run = self._rows.runs.get((principal.tenant, run_id))
+        if run is None or run.subject != principal.subject:
+            raise RunNotFound(f"no run {run_id!r}")
+        return run
+
+    async def live(self) -> Mapping[Key, int]:
+        await asyncio.sleep(0)
+        return {key: run.beat for key, run in self._rows.runs.items() if run.state in LIVE_STATES}
+
+    async def end_dead(
+        self,
+        run_id: str,
+        *,
+        tenant: str,
+        beat: int,
+        terminator: Terminator,
+        event_id: int,
+        answer: Message,
+        at: datetime,
+    ) -> bool:
+        await asyncio.sleep(0)
+        run = self._live(run_id, tenant)
+        if run is None or run.beat != beat:
+            return False
+        self._rows.runs[tenant, run_id] = replace(
+            run,
+            state=RunState.FAILED,
+            terminator=replace(terminator, message_id=run.message_id),
+            last_event_id=event_id,
+            ended_at=at,
+        )
+        kept = replace(
+            answer, id=run.message_id, conversation_id=run.conversation_id, run_id=run.id
+        )
+        self._append(kept, tenant)
+        return True
