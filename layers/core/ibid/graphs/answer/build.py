@@ -1,0 +1,92 @@
+"""The one builder of the answering graphs; its arguments say which nodes a graph has."""
+
+from typing import Literal
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+
+from ibid.domain.answers import Intent
+from ibid.graphs.answer.deps import AnswerDeps
+from ibid.graphs.answer.nodes.answer_from_history import answer_from_history
+from ibid.graphs.answer.nodes.classify import classify
+from ibid.graphs.answer.nodes.generate import generate
+from ibid.graphs.answer.nodes.grade import grade
+from ibid.graphs.answer.nodes.refuse import refuse
+from ibid.graphs.answer.nodes.retrieve import retrieve
+from ibid.graphs.answer.state import AnswerState
+
+AnswerGraph = CompiledStateGraph[AnswerState, AnswerDeps, AnswerState, AnswerState]
+
+
+def build_answer_graph(
+    *,
+    guardrails: bool = False,
+    clarify: bool = False,
+    review: bool = False,
+    propose_target: str | None = None,
+) -> AnswerGraph:
+    """Build and compile a graph; with no argument it is `messages`.
+
+    It keeps nothing between its steps: a graph that can't pause has no checkpoints, and its crash
+    is one error and a new try.
+
+    Args:
+        guardrails: Checks before and after, with intake and closing.
+        clarify: Asks the asker when the question has several readings.
+        review: Asks a reviewer when the draft needs one.
+        propose_target: What a change set is proposed for.
+
+    Raises:
+        ValueError: An argument asks for nodes that this version does not have; a graph without
+            them would answer what it should have checked.
+    """
+    asked = {
+        "guardrails": guardrails,
+        "clarify": clarify,
+        "review": review,
+        "propose_target": propose_target is not None,
+    }
+    absent = [name for name, wanted in asked.items() if wanted]
+    if absent:
+        raise ValueError(f"this version has no nodes for {', '.join(absent)}")
+
+    graph = StateGraph(AnswerState, context_schema=AnswerDeps)
+    graph.add_node("classify", classify)
+    graph.add_node("retrieve", retrieve)
+    graph.add_node("grade", grade)
+    graph.add_node("generate", generate)
+    graph.add_node("answer_from_history", answer_from_history)
+    graph.add_node("refuse", refuse)
+    graph.add_edge(START, "classify")
+    graph.add_conditional_edges("classify", after_classify)
+    graph.add_conditional_edges("retrieve", after_retrieve)
+    graph.add_conditional_edges("grade", after_grade)
+    graph.add_edge("generate", END)
+    graph.add_edge("answer_from_history", END)
+    graph.add_edge("refuse", END)
+    return graph.compile(name="messages")
+
+
+def after_classify(state: AnswerState) -> Literal["retrieve", "answer_from_history", "refuse"]:
+    """Search for what is about the code base, and for nothing else."""
+    match Intent(state["intent"]):
+        case Intent.CODEBASE_QUESTION:
+            return "retrieve"
+        case Intent.CONVERSATIONAL:
+            return "answer_from_history"
+        case Intent.OUT_OF_SCOPE:
+            return "refuse"
+
+
+def after_retrieve(state: AnswerState) -> Literal["grade", "generate"]:
+    """Judge what was found; where nothing was, go to the fixed text."""
+    return "grade" if state["passages"] else "generate"
+
+
+def after_grade(
+    state: AnswerState, runtime: Runtime[AnswerDeps]
+) -> Literal["retrieve", "generate"]:
+    """Search again after a bad verdict, as long as there are attempts left."""
+    attempts_left = state["attempts"] < runtime.context.settings.max_retrieval_attempts
+    return "retrieve" if state["evidence_ok"] is False and attempts_left else "generate"
