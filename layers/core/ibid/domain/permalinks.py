@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
+from ibid.domain.passages import Passage
+from ibid.domain.projects import GitSource, Source
+
 _HTTPS_PORT = 443
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
@@ -39,43 +42,35 @@ _FORMS: Mapping[str, _Form] = {
 }
 
 
-def permalink(
-    source_url: str,
-    *,
-    commit_sha: str | None,
-    file_path: str,
-    start_line: int,
-    end_line: int,
-) -> str | None:
-    """Return a link to some lines of a file at a commit.
+def permalink(source: Source | None, passage: Passage) -> str | None:
+    """Return a link to a passage's lines at the commit that they were indexed from.
 
     Args:
-        source_url: The repository's https address, with or without `.git`; a user, a password or
-            a port in it never gets into the link.
-        commit_sha: Whole, in lower-case hex; None where the source has none.
-        file_path: Relative to the repository's root, with `/`; any characters.
-        start_line: First line, from 1.
-        end_line: Last line, at least `start_line`.
+        source: The project's. Of a git source's address, a user, a password or a port never gets
+            into the link.
+        passage: Its path may hold any characters.
 
     Returns:
-        None if there is no commit, or the host's form is not known (github.com, gitlab.com,
-        bitbucket.org and codeberg.org are), or the address or the path is odd.
+        None if the source is no git repository over https, or its host's form is not known
+        (github.com, gitlab.com, bitbucket.org and codeberg.org are), or the passage has no commit,
+        or the address or the path is odd.
     """
-    if commit_sha is None or _COMMIT.fullmatch(commit_sha) is None:
+    if not isinstance(source, GitSource):
         return None
-    repository = _repository(source_url)
-    path = _encoded(file_path)
-    if repository is None or path is None:
+    commit = passage.commit_sha
+    repository = _repository(source.url)
+    path = _encoded(passage.file_path)
+    if commit is None or not _COMMIT.fullmatch(commit) or repository is None or path is None:
         return None
     host, names = repository
     form = _FORMS.get(host)
     if form is None or (len(names) > _TWO and not form.groups):
         return None
-    source = form.source_query if _RENDERED.fullmatch(file_path) else ""
-    lines = form.from_line.format(start_line)
-    if end_line > start_line:
-        lines += form.to_line.format(end_line)
-    return f"https://{host}/{'/'.join(names)}/{form.folder}/{commit_sha}/{path}{source}#{lines}"
+    query = form.source_query if _RENDERED.fullmatch(passage.file_path) else ""
+    lines = form.from_line.format(passage.start_line)
+    if passage.end_line > passage.start_line:
+        lines += form.to_line.format(passage.end_line)
+    return f"https://{host}/{'/'.join(names)}/{form.folder}/{commit}/{path}{query}#{lines}"
 
 
 def _repository(source_url: str) -> tuple[str, tuple[str, ...]] | None:
