@@ -1,0 +1,161 @@
+"""Conversations, messages and runs as they are sent and taken (design.md §5.0)."""
+
+from datetime import datetime
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StringConstraints
+
+from ibid.domain.answers import FinishReason, GroundingWarning, Intent, Style
+from ibid.domain.conversations import Conversation, Message, Run, RunState
+from ibid.web.message_events import CitationBody
+from ibid.web.wire import ReplyLanguage, Text, Title, Wire, is_absent
+
+Identifier = Annotated[Text, StringConstraints(min_length=1, max_length=200)]
+
+
+class NewConversationBody(Wire):
+    """A conversation to begin; without a title it takes the first question's."""
+
+    project_id: Identifier
+    title: Title | None = None
+    reply_language: ReplyLanguage | None = None
+
+
+class ConversationChangesBody(Wire):
+    """What to change of a conversation."""
+
+    title: Title
+
+
+class ConversationBody(Wire):
+    """A conversation; the title is null until the first question."""
+
+    id: str
+    project_id: str
+    title: str | None
+    created_at: datetime
+
+    @classmethod
+    def of(cls, conversation: Conversation) -> Self:
+        """Translate one conversation."""
+        return cls(
+            id=conversation.id,
+            project_id=conversation.project_id,
+            title=conversation.title,
+            created_at=conversation.created_at,
+        )
+
+
+class MessageBody(Wire):
+    """A kept message; an answer carries what its terminator carried, and a failed one `code`.
+
+    From `finishReason` on, the fields are an answer's; a question's are null, 0 or empty.
+    """
+
+    message_id: str
+    run_id: str
+    role: Literal["user", "assistant"]
+    content: str
+    created_at: datetime
+    finish_reason: FinishReason | None
+    code: str | None = Field(default=None, exclude_if=is_absent)
+    model: str | None
+    intent: Intent | None
+    citations: tuple[CitationBody, ...]
+    cited_indexes: tuple[int, ...]
+    grounding_warnings: tuple[GroundingWarning, ...]
+    retrieval_attempts: int
+    degraded: tuple[str, ...]
+
+    @classmethod
+    def of(cls, message: Message) -> Self:
+        """Translate one message."""
+        return cls(
+            message_id=message.id,
+            run_id=message.run_id,
+            role=message.role,
+            content=message.content,
+            created_at=message.created_at,
+            finish_reason=message.finish_reason,
+            code=message.error_code,
+            model=message.model,
+            intent=message.intent,
+            citations=tuple(CitationBody.of(citation) for citation in message.citations),
+            cited_indexes=tuple(message.cited_indexes),
+            grounding_warnings=tuple(message.grounding_warnings),
+            retrieval_attempts=message.retrieval_attempts,
+            degraded=tuple(message.degraded),
+        )
+
+
+class StyleBody(Wire):
+    """How the asker likes to read; a dial that is left out leaves the answer as it is."""
+
+    detail: Literal["brief", "thorough"] | None = None
+    familiarity: Literal["new", "expert"] | None = None
+    format: Literal["prose", "bullets"] | None = None
+
+    def style(self) -> Style:
+        """Return the dials."""
+        return Style(detail=self.detail, familiarity=self.familiarity, format=self.format)
+
+
+class QuestionBody(Wire):
+    """A question to answer.
+
+    `pathPrefix` keeps the search to files whose path starts with it. `onDisconnect` says what
+    becomes of the run if the client leaves before the end.
+    """
+
+    question: Annotated[
+        Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)
+    ]
+    style: StyleBody = StyleBody()
+    path_prefix: Annotated[Text, StringConstraints(max_length=1_000)] | None = None
+    multitask_strategy: Literal["reject"] = "reject"
+    on_disconnect: Literal["stop", "continue"] = "stop"
+
+
+class AnswerBody(Wire):
+    """A whole answer, made of the events that a stream would have shown.
+
+    `code` and `message` are there only if the run did not end by `stop`: then `content` is what
+    had been written, `citations` what the first retrieval found, `model` and `intent` are null.
+    """
+
+    run_id: str
+    message_id: str | None
+    content: str
+    finish_reason: FinishReason
+    code: str | None = Field(default=None, exclude_if=is_absent)
+    message: str | None = Field(default=None, exclude_if=is_absent)
+    model: str | None
+    citations: tuple[CitationBody, ...]
+    cited_indexes: tuple[int, ...]
+    grounding_warnings: tuple[GroundingWarning, ...]
+    intent: Intent | None
+    retrieval_attempts: int
+    degraded: tuple[str, ...]
+
+
+class RunBody(Wire):
+    """One run; `messageId` is its answer's, `endedAt` null while it lives."""
+
+    run_id: str
+    state: RunState
+    conversation_id: str
+    message_id: str
+    created_at: datetime
+    ended_at: datetime | None
+
+    @classmethod
+    def of(cls, run: Run) -> Self:
+        """Translate one run."""
+        return cls(
+            run_id=run.id,
+            state=run.state,
+            conversation_id=run.conversation_id,
+            message_id=run.message_id,
+            created_at=run.created_at,
+            ended_at=run.ended_at,
+        )

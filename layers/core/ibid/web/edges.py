@@ -1,0 +1,67 @@
+"""The application's outer edges, as plain ASGI: nothing escapes, and no body is without an end."""
+
+import logging
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ibid.web.errors import error_response
+
+logger = logging.getLogger(__name__)
+
+
+class CatchAll:
+    """Ends every exception of the application here; only its type is logged."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            await self._app(scope, receive, send)
+        except Exception as error:  # noqa: BLE001 - the outermost edge; the answer has been sent
+            logger.error("request failed", extra={"error": type(error).__name__})
+
+
+class BodyLimit:
+    """Refuses a body that is larger than `max_bytes`, as it is announced or as it comes."""
+
+    def __init__(self, app: ASGIApp, max_bytes: int, max_upload_bytes: int) -> None:
+        self._app = app
+        self._max_bytes = max_bytes
+        self._max_upload_bytes = max_upload_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        limit = self._limit(scope)
+        announced = Headers(scope=scope).get("content-length", "")
+        if announced.isdecimal() and int(announced) > limit:
+            await error_response(413, "BODY_TOO_LARGE", "The body is larger than this path takes.")(
+                scope, receive, send
+            )
+            return
+        received = 0
+
+        async def receive_within() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > limit:
+                raise HTTPException(413)
+            return message
+
+        await self._app(scope, receive_within, send)
+
+    def _limit(self, scope: Scope) -> int:
+        parts = str(scope["path"]).split("/")
+        # /projects/{id}/uploads/{uploadId}
+        is_upload = len(parts) == 5 and parts[1] == "projects" and parts[3] == "uploads"  # noqa: PLR2004 - as the comment counts
+        return self._max_upload_bytes if is_upload else self._max_bytes

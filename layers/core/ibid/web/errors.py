@@ -1,0 +1,168 @@
+"""One form for every refusal: `{"detail": {"code", "message", "fields"?}}`, no input in it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import Field
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+from starlette.routing import Match, Route
+
+from ibid.domain.errors import (
+    IbidError,
+    NotFound,
+    Refused,
+    ShuttingDown,
+    SourceRejected,
+    ThreadBusy,
+    Unavailable,
+    ValidationFailed,
+)
+from ibid.web.wire import Wire, is_absent
+
+RETRY_AFTER_S = 5
+"""Seconds after which a client may try again what was refused with 503."""
+
+_FIELD_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_HTTP_CODES = {
+    404: ("NOT_FOUND", "There is nothing here."),
+    405: ("METHOD_NOT_ALLOWED", "This path has no such method."),
+    413: ("BODY_TOO_LARGE", "The body is larger than this path takes."),
+}
+_INVALID = "The request is not valid; `fields` says where."
+
+
+class ErrorDetail(Wire):
+    """What went wrong; `code` is stable and for programs, `fields` names what was wrong."""
+
+    code: str
+    message: str
+    fields: Mapping[str, str] | None = Field(default=None, exclude_if=is_absent)
+
+
+class ErrorBody(Wire):
+    """Every answer that is no success."""
+
+    detail: ErrorDetail
+
+
+def error_response(
+    status: int,
+    code: str,
+    message: str,
+    *,
+    fields: Mapping[str, str] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    """Make the one form."""
+    detail = ErrorDetail(code=code, message=message, fields=fields or None)
+    body = ErrorBody(detail=detail).model_dump(mode="json")
+    return JSONResponse(body, status_code=status, headers=headers)
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Describe the refusals of a path for the schema; 500 and 503 are every path's."""
+    return {
+        status: {"model": ErrorBody, "description": HTTPStatus(status).phrase}
+        for status in sorted({*statuses, 500, 503})
+    }
+
+
+async def refuse(_: Request, error: Exception) -> JSONResponse:
+    """Answer one of our own errors, raised before the first byte."""
+    match error:
+        case ValidationFailed():
+            return error_response(error.status, error.code, str(error), fields=error.fields)
+        case NotFound():
+            # One text a code, so that a stranger's answer is that of an id that never was.
+            thing = error.code.removesuffix("NOT_FOUND").strip("_").lower() or "thing"
+            return error_response(error.status, error.code, f"There is no such {thing}.")
+        case ThreadBusy():
+            fields = {"runId": error.run_id}
+            return error_response(error.status, error.code, str(error), fields=fields)
+        case ShuttingDown() | Unavailable():
+            return error_response(
+                503, error.code, str(error), headers={"Retry-After": str(RETRY_AFTER_S)}
+            )
+        case Refused():
+            return error_response(error.status, error.code, str(error))
+        case SourceRejected():
+            return error_response(422, error.code, str(error), fields={"source": str(error)})
+        case _:
+            return internal_error()
+
+
+def internal_error() -> JSONResponse:
+    """Answer a fault of ours without a word about it."""
+    return error_response(500, "INTERNAL_ERROR", "The server failed to answer.")
+
+
+async def refuse_invalid(_: Request, error: Exception) -> JSONResponse:
+    """Answer FastAPI's own validation; values are never echoed."""
+    problems = error.errors() if isinstance(error, RequestValidationError) else []
+    return error_response(422, "VALIDATION_ERROR", _INVALID, fields=_fields(problems))
+
+
+async def refuse_http(request: Request, error: Exception) -> JSONResponse:
+    """Answer what the framework refuses: unknown paths, methods, bodies that can't be read."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    if status == 400:  # noqa: PLR2004 - the framework's word for a body that it can't read
+        fields = {"body": "can't be read"}
+        return error_response(422, "VALIDATION_ERROR", _INVALID, fields=fields)
+    if status not in _HTTP_CODES:
+        return internal_error()
+    code, message = _HTTP_CODES[status]
+    headers = {"Allow": _allowed(request)} if status == 405 else None  # noqa: PLR2004 - RFC 9110
+    return error_response(status, code, message, headers=headers)
+
+
+async def refuse_unforeseen(_: Request, error: Exception) -> JSONResponse:
+    """Answer what nobody foresaw; the outermost layer logs its type."""
+    del error
+    return internal_error()
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Give every failure of the application the one form."""
+    app.add_exception_handler(IbidError, refuse)
+    app.add_exception_handler(RequestValidationError, refuse_invalid)
+    app.add_exception_handler(HTTPException, refuse_http)
+    app.add_exception_handler(Exception, refuse_unforeseen)
+
+
+def _allowed(request: Request) -> str:
+    """List the methods of every route on the path, which the framework's answer leaves out."""
+    methods: set[str] = set()
+    for route in request.app.routes:
+        if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
+            methods |= route.methods or set()
+    return ", ".join(sorted(methods))
+
+
+def _fields(problems: Sequence[Any]) -> dict[str, str]:
+    fields: dict[str, str] = {}
+    for problem in problems:
+        where = [str(part) for part in problem["loc"]]
+        name = ".".join(where[1:] if len(where) > 1 else where)
+        if problem["type"] == "json_invalid":
+            name = "body"
+        elif not _FIELD_NAME.fullmatch(name):
+            name = "(unnamed)"  # a field's name is the caller's text, too
+        fields.setdefault(name, _message(problem))
+    return fields
+
+
+def _message(problem: Mapping[str, Any]) -> str:
+    match problem["type"]:
+        case "union_tag_invalid":  # pydantic's own text repeats the tag that was given
+            return f"Input should be one of {problem['ctx']['expected_tags']}"
+        case "json_invalid":
+            return "is not valid JSON"
+        case "value_error":
+            return str(problem["ctx"]["error"])
+        case _:
+            return str(problem["msg"])

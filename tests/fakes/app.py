@@ -1,0 +1,218 @@
+"""The whole web application on fakes, and a client a principal.
+
+app = FakeApp(work=scripted_turn("It is ", "here [1]."))
+async with app.client(ANN) as ann: ...
+"""
+
+import dataclasses
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+
+import httpx
+from ibid.runs.engine import RunEngine, RunLimits
+
+from ibid.domain.answers import GroundingWarning, Intent, TurnInput, TurnResult
+from ibid.domain.conversations import Conversation
+from ibid.domain.events import CitationsFound, Phase, StatusChanged, TokenDelta, TurnEvent
+from ibid.domain.passages import Citation
+from ibid.domain.principals import Principal
+from ibid.domain.projects import (
+    Job,
+    JobState,
+    JobStatistics,
+    Project,
+    ProjectSettings,
+    ProjectStatus,
+    Role,
+    Source,
+)
+from ibid.web.app import make_app
+from ibid.web.services import Services, Work
+from tests.fakes.clock import FakeClock
+from tests.fakes.index import FakePassageIndex
+from tests.fakes.objects import FakeObjects
+from tests.fakes.records import FakeRecords
+
+ANN = Principal(tenant="acme", subject="ann")
+BOB = Principal(tenant="acme", subject="bob")
+EVE = Principal(tenant="rival", subject="ann")
+SIGNATURE = "fake:embedder:3"
+
+Step = TurnEvent | BaseException | Callable[[], Awaitable[object]]
+
+
+def citation(
+    index: int = 1, *, file_path: str = "src/cart.py", cited: bool | None = None
+) -> Citation:
+    return Citation(
+        index=index,
+        file_path=file_path,
+        start_line=3,
+        end_line=9,
+        language="python",
+        symbol="Cart.total",
+        commit_sha="85c5d93cbd04",
+        score=0.75,
+        url=None,
+        cited=cited,
+    )
+
+
+def scripted_work(*steps: Step, citations: Sequence[Citation] = ()) -> Work:
+    """Make a turn that shows these events, awaits these calls, or fails so."""
+
+    async def work(turn: TurnInput) -> AsyncIterator[TurnEvent | TurnResult]:
+        text = ""
+        for step in steps:
+            if isinstance(step, BaseException):
+                raise step
+            if isinstance(step, StatusChanged | CitationsFound | TokenDelta):
+                text += step.text if isinstance(step, TokenDelta) else ""
+                yield step
+            else:
+                await step()
+        yield TurnResult(
+            answer=text,
+            passages=(),
+            citations=citations,
+            cited_indexes=[one.index for one in citations if one.cited],
+            warnings=() if citations else (GroundingWarning.NO_CONTEXT,),
+            intent=Intent.CODEBASE_QUESTION,
+            retrieval_attempts=1,
+            degraded=("grade",) if turn.path_prefix else (),
+            model="scripted",
+        )
+
+    return work
+
+
+def scripted_turn(*pieces: str) -> Work:
+    """Make a whole turn that says these pieces about one citation."""
+    return scripted_work(
+        StatusChanged(phase=Phase.RETRIEVING),
+        CitationsFound(citations=[citation()]),
+        *(TokenDelta(text=piece) for piece in pieces),
+        citations=[citation(cited=True)],
+    )
+
+
+class FakeApp:
+    """The application, its fakes, and what to fill them with."""
+
+    def __init__(self, work: Work | None = None, **given: object) -> None:
+        self.records = FakeRecords()
+        self.index = FakePassageIndex()
+        self.objects = FakeObjects()
+        self.clock = FakeClock()
+        self.work = work or scripted_turn("It is ", "here [1].")
+        self.indexed: list[tuple[str, Source | None, bool]] = []
+        self.engine = RunEngine(
+            conversations=self.records.conversations,
+            runs=self.records.runs,
+            clock=self.clock,
+            limits=RunLimits(),
+            owner="this-process",
+        )
+        services = Services(
+            projects=self.records.projects,
+            jobs=self.records.jobs,
+            conversations=self.records.conversations,
+            runs=self.records.runs,
+            objects=self.objects,
+            index=self.index,
+            engine=self.engine,
+            work=lambda _: self.work,
+            embedding_signature=lambda: SIGNATURE,
+            start_index=self.start_index,
+            clock=self.clock,
+            version="0.0.0",
+            dev_principals=True,
+        )
+        self.services = dataclasses.replace(services, **given)
+        self.app = make_app(self.services)
+
+    def client(
+        self, principal: Principal | None = ANN, *, headers: Mapping[str, str] | None = None
+    ) -> httpx.AsyncClient:
+        """Make a client that is the principal; None is whoever the application takes it for."""
+        who = {}
+        if principal is not None:
+            who["Ibid-Dev-Principal"] = f"{principal.tenant}/{principal.subject}"
+        return httpx.AsyncClient(
+            transport=httpx.ASGITransport(self.app, raise_app_exceptions=True),
+            base_url="http://ibid.test",
+            headers={**who, **(headers or {})},
+        )
+
+    async def start_index(
+        self, project: Project, *, source: Source | None, force: bool
+    ) -> tuple[str, bool]:
+        """Stand in for the indexing of a project: a job is begun, and never ends."""
+        await self.services.projects.get(project.id, tenant=project.tenant)
+        job = self.job(project)
+        holder = await self.services.jobs.begin(job, owner="indexer")
+        if holder is not None:
+            return holder.id, False
+        self.indexed.append((project.id, source, force))
+        return job.id, True
+
+    def job(self, project: Project) -> Job:
+        return Job(
+            tenant=project.tenant,
+            id=uuid.uuid4().hex,
+            project_id=project.id,
+            state=JobState.QUEUED,
+            phase="fetching",
+            statistics=JobStatistics(scanned=2, skipped={"binary": 1}),
+            error=None,
+            started_at=self.clock.now(),
+            finished_at=None,
+        )
+
+    async def project(
+        self,
+        owner: Principal = ANN,
+        *,
+        ready: bool = True,
+        signature: str | None = SIGNATURE,
+        members: Mapping[str, Role] | None = None,
+        source: Source | None = None,
+        reply_language: str | None = None,
+    ) -> Project:
+        """Keep a project of the owner's."""
+        project = Project(
+            tenant=owner.tenant,
+            id=uuid.uuid4().hex,
+            name="shop",
+            members={owner.subject: Role.OWNER, **(members or {})},
+            status=ProjectStatus.READY if ready else ProjectStatus.EMPTY,
+            source=source,
+            reply_language=reply_language,
+            settings=ProjectSettings(),
+            active_generation=1 if ready else None,
+            reindex_in_progress=False,
+            embedding_signature=signature if ready else None,
+            chunk_count=12 if ready else 0,
+            path_count=3 if ready else 0,
+            commit_sha="85c5d93cbd04" if ready else None,
+            created_at=self.clock.now(),
+        )
+        await self.services.projects.create(project)
+        return project
+
+    async def conversation(
+        self, owner: Principal = ANN, project: Project | None = None
+    ) -> Conversation:
+        """Keep a conversation of the owner's about the project, or about a new one."""
+        about = project or await self.project(owner)
+        conversation = Conversation(
+            tenant=owner.tenant,
+            subject=owner.subject,
+            id=uuid.uuid4().hex,
+            project_id=about.id,
+            title=None,
+            reply_language=None,
+            created_at=self.clock.now(),
+        )
+        await self.services.conversations.create(conversation)
+        return conversation
