@@ -1,0 +1,77 @@
+"""The one place that makes terminators."""
+
+import asyncio
+from enum import Enum
+from typing import assert_never
+
+from ibid.domain.answers import FinishReason, TurnResult
+from ibid.domain.errors import IbidError, LeaseLost, RunLost, RunTimedOut, ShuttingDown
+from ibid.domain.events import Done, Failed, Terminator
+
+
+class Stop(Enum):
+    """Why a run ends that neither finished nor failed: code, message, finish reason."""
+
+    CANCELLED = "RUN_CANCELLED", "The run was cancelled.", FinishReason.CANCELLED
+    DISCONNECTED = (
+        "CLIENT_DISCONNECTED",
+        "The client left before the answer was whole.",
+        FinishReason.DISCONNECTED,
+    )
+    TIMED_OUT = RunTimedOut.code, "The run reached its time limit.", FinishReason.TIMEOUT
+    SHUTTING_DOWN = ShuttingDown.code, "The server is stopping.", FinishReason.ERROR
+    LEASE_LOST = LeaseLost.code, "Another process ended the run.", FinishReason.ERROR
+    PROCESS_DIED = RunLost.code, "The process that ran it died.", FinishReason.ERROR
+    DELETED = "CONVERSATION_NOT_FOUND", "The conversation was deleted.", FinishReason.CANCELLED
+
+
+Ending = TurnResult | Stop | BaseException
+
+
+def terminator(
+    ending: Ending, *, message_id: str | None, kept_through_id: int | None = None
+) -> Terminator:
+    """Make the one event that ends a run.
+
+    Args:
+        ending: What the turn left, why it was stopped, or what it raised. The text of an
+            IbidError is shown, that of any other error never.
+        message_id: Of the assistant message that is kept with it; None if none is.
+        kept_through_id: Given only where the process died: the last event id that was kept.
+    """
+    match ending:
+        case TurnResult():
+            return Done(
+                message_id=message_id,
+                model=ending.model,
+                finish_reason=FinishReason.STOP,
+                cited_indexes=tuple(ending.cited_indexes),
+                grounding_warnings=tuple(ending.warnings),
+                intent=ending.intent,
+                retrieval_attempts=ending.retrieval_attempts,
+                citations=tuple(ending.citations),
+                degraded=tuple(ending.degraded),
+            )
+        case Stop():
+            code, message, finish_reason = ending.value
+        case asyncio.CancelledError():
+            code, message, finish_reason = Stop.CANCELLED.value
+        case RunTimedOut():
+            code, message, finish_reason = Stop.TIMED_OUT.value
+        case IbidError():
+            code, message, finish_reason = ending.code, str(ending), FinishReason.ERROR
+        case BaseException():
+            code, message, finish_reason = (
+                IbidError.code,
+                "The run failed for a reason that the server's log names.",
+                FinishReason.ERROR,
+            )
+        case _:
+            assert_never(ending)
+    return Failed(
+        message_id=message_id,
+        code=code,
+        message=message,
+        finish_reason=finish_reason,
+        kept_through_id=kept_through_id,
+    )
