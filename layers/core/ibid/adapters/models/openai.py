@@ -150,7 +150,7 @@ class OpenAiModel:
                         model=self._model, timeout=attempts.left_s() + 1, **body
                     )
                 )
-            except openai.BadRequestError as error:
+            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                 if not self._dialect.learn(_rejection(error), body):
                     raise self._failure(error) from error
             except openai.APIError as error:
@@ -266,13 +266,13 @@ class OpenAiModel:
             hint = _HINTS.get(status, "")
             return ModelFaulty(f"the server of {self.name} rejected the request: {status}{hint}")
         if isinstance(error, openai.APIConnectionError):
-            return TryAgain(ModelUnavailable(f"the server of {self.name} can't be reached"))
+            return TryAgain(ModelUnavailable(f"the connection to the server of {self.name} failed"))
         return TryAgain(ModelUnavailable(f"the server of {self.name} reported an error"))
 
 
-def _rejection(error: openai.BadRequestError) -> str:
+def _rejection(error: openai.APIStatusError) -> str:
     """What the server says that it does not take; read, never shown."""
-    return f"{error.param} {error.message}"
+    return error.param or error.message
 
 
 def _count(usage: object, name: str) -> int | None:
