@@ -51,7 +51,7 @@ class HashingEmbedder:
         if self.failure is not None:
             raise self.failure
         self.passages.extend(texts)
-        return [self._vector(text) for text in texts]
+        return [self.vector(text) for text in texts]
 
     async def embed_query(self, text: str, *, timeout_s: float) -> Vector:
         try:
@@ -62,9 +62,10 @@ class HashingEmbedder:
         if self.failure is not None:
             raise self.failure
         self.queries.append(text)
-        return self._vector(text)
+        return self.vector(text)
 
-    def _vector(self, text: str) -> Vector:
+    def vector(self, text: str) -> Vector:
+        """Return the vector of a text, whether it is a query or a passage."""
         values = [0.0] * self._width
         values[0] = 0.01  # so that an empty text has a direction as well
         for word in re.findall(r"\w+", text[:_MAX_CHARACTERS].lower()):

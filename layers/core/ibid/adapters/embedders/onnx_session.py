@@ -65,7 +65,8 @@ class OnnxSession:
 
     def tokenise(self, texts: Sequence[str]) -> list[list[int]]:
         """Turn texts into ids, special tokens included, each cut to the model's longest input."""
-        cut = [text[: self._max_characters] for text in texts]
+        # The tokenizer takes no lone surrogate.
+        cut = [text[: self._max_characters].encode("utf-8", "replace").decode() for text in texts]
         return [encoding.ids for encoding in self._tokenizer.encode_batch(cut)]
 
     def embed(self, ids: Sequence[Sequence[int]]) -> list[Vector]:
