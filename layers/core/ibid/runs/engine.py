@@ -21,6 +21,8 @@ from ibid.runs.terminator import Stop, terminator
 from ibid.runs.transcript import Transcript
 from ibid.runs.turns import NewTurn
 
+__all__ = ["LOST_EVENT_ID", "LiveRun", "NewTurn", "RunEngine", "RunLimits", "Work"]
+
 logger = logging.getLogger(__name__)
 
 LOST_EVENT_ID = 1_000_000_000
