@@ -15,6 +15,7 @@ from ibid.adapters.models.phrases import Phrases
 
 _RUN: Final = re.compile(r"`+")
 _RISKY: Final = re.compile(r"[\[\]<>|\\`]|~~~|https?:|^ {4}|^\s*(?:[=#-]|\t)")
+_PATH: Final = re.compile(r"/\S*\.[A-Za-z]")  # outside a fence it would pass for a path of ours
 _SPAN: Final = re.compile(r"(?<!`)(?P<run>`+)(?!`)[^`\n]+(?P=run)(?!`)")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
 _FENCE_LENGTH: Final = 3
@@ -22,30 +23,34 @@ _LANGUAGE: Final = re.compile(r"[a-z0-9+#._-]{1,30}")
 
 
 def quote(unit: Unit, path: str, phrases: Phrases) -> str:
-    """Quote a unit as blocks: its lines, then where they stand and its marker."""
+    """Quote a unit as two blocks: where it stands with its marker and a colon, then its lines.
+
+    A marker with a colon right before a quotation is what the citation check takes as its owner.
+    """
     place = f"{_place(unit, path)} [{unit.number}]"
     if unit.defines:
         place = phrases.defined.format(name=code_span(unit.defines), place=place)
     if unit.kind == "prose" and is_plain(unit.lines):
-        return "\n".join(f"> {line}" for line in unit.lines) + f"\n\n{place}"
-    language = unit.language if unit.kind == "code" else "text"
-    return f"{fenced(unit.text, language)}\n\n{place}"
+        return f"{place}:\n\n" + "\n".join(f"> {line}" for line in unit.lines)
+    return f"{place}:\n\n" + fenced(unit.text, unit.language if unit.kind == "code" else "text")
 
 
 def quote_in_a_bullet(unit: Unit, path: str) -> str:
-    """Quote a unit as one list item: where it stands, its marker, and its first telling line."""
-    telling = [line for line in unit.lines if unit.defines and unit.defines in line]
-    line = next(line.strip() for line in [*telling, *unit.lines] if line.strip())
+    """Quote a unit as one list item: its words or one telling line, where it stands, its marker."""
+    place = f"{_place(unit, path)} [{unit.number}]"
     if unit.kind == "prose" and is_plain(unit.lines):
-        text = " ".join(line.strip() for line in unit.lines).lstrip("-*+ ")
-        return f"- {text} ({_place(unit, path)} [{unit.number}])"
-    return f"- {code_span(line)} ({_place(unit, path)} [{unit.number}])"
+        return f"- {' '.join(line.strip(' -*+') for line in unit.lines)} ({place})"
+    telling = [line for line in unit.lines if unit.defines and unit.defines in line]
+    lines = (line.strip() for line in [*telling, *unit.lines] if not _PATH.search(line))
+    line = next((line for line in lines if any(map(str.isalnum, line))), "")
+    return f"- {code_span(line)} ({place})" if line else f"- {place}"
 
 
 def is_plain(lines: Sequence[str]) -> bool:
     """Whether prose may stand outside code: no marker, link, tag or open code span in it."""
     return not any(
-        _RISKY.search(_SPAN.sub("code", line)) or _CONTROL.search(line) for line in lines
+        _RISKY.search(_SPAN.sub("code", line)) or _CONTROL.search(line) or _PATH.search(line)
+        for line in lines
     )
 
 
