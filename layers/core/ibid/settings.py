@@ -7,7 +7,14 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import (
+    AliasChoices,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from ibid.domain.errors import Misconfigured
@@ -21,6 +28,11 @@ def _folders(value: object) -> object:
     if isinstance(value, str):
         return tuple(part for part in value.split(os.pathsep) if part)
     return value
+
+
+def _from_env(name: str) -> AliasChoices:
+    """Read a variable that other clients know by the same name, without our prefix."""
+    return AliasChoices(name, name.lower())
 
 
 class Settings(BaseSettings):
@@ -45,6 +57,8 @@ class Settings(BaseSettings):
         max_runs_per_subject: Running runs of one subject.
         lease_term_s: Seconds without a heartbeat after which a run or a job is dead.
         embed_threads: Threads of the local embedding model; 0 means one a core.
+        openai_base_url: Of the OpenAI-compatible server, up to and with `/v1`; None means OpenAI.
+        openai_api_key: None where the server asks for none.
     """
 
     model_config = SettingsConfigDict(
@@ -68,6 +82,10 @@ class Settings(BaseSettings):
     max_runs_per_subject: int = Field(default=2, ge=1, le=10_000)
     lease_term_s: float = Field(default=15.0, ge=0.3, le=300)
     embed_threads: int = Field(default=0, ge=0, le=256)
+    openai_base_url: str | None = Field(default=None, validation_alias=_from_env("OPENAI_BASE_URL"))
+    openai_api_key: SecretStr | None = Field(
+        default=None, validation_alias=_from_env("OPENAI_API_KEY")
+    )
 
     @model_validator(mode="after")
     def _dev_principals_stay_on_loopback(self) -> Self:

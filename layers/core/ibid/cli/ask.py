@@ -11,7 +11,8 @@ from rich.markup import escape
 from ibid.bootstrap import Runtime, open_runtime
 from ibid.cli.environment import settings_for
 from ibid.cli.terminal import printable
-from ibid.domain.answers import FinishReason, Style
+from ibid.cli.workspace import ask
+from ibid.domain.answers import FinishReason
 from ibid.domain.errors import ProjectNotFound, ValidationFailed
 from ibid.domain.events import CitationsFound, Done, Failed, StatusChanged, Terminator, TokenDelta
 from ibid.domain.passages import Citation
@@ -40,7 +41,7 @@ async def _ask(
 ) -> bool:
     async with open_runtime(settings_for(data=data)) as runtime:
         project = await _project(runtime, named)
-        run = await runtime.ask(project, question, style=Style(), path_prefix=path_prefix)
+        run = await ask(runtime, project, question, path_prefix=path_prefix)
         notes = Console(stderr=True, quiet=as_json)
         shown: list[str] = []
         end: Terminator | None = None

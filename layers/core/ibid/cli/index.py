@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ibid.bootstrap import Runtime, open_runtime
 from ibid.cli.environment import settings_for
 from ibid.cli.terminal import printable
+from ibid.cli.workspace import keep_upload, project_named
 from ibid.domain.errors import SourceRejected
 from ibid.domain.projects import (
     FolderSource,
@@ -59,7 +60,7 @@ async def begin_indexing(
         SourceRejected: There is no such folder or archive, or the URL is not https.
     """
     named = name or _name_of(source)
-    project = await runtime.project_named(named)
+    project = await project_named(runtime, named)
     parsed = await _parse(runtime, source, project)
     job_id, _ = await runtime.index_jobs.start(project, source=parsed, force=force)
     return project, job_id
@@ -71,8 +72,8 @@ async def _parse(runtime: Runtime, source: str, project: Project) -> Source:
     folder, archive = _on_disk(source)
     if folder is not None:
         return folder
-    upload_id = await runtime.keep_upload(
-        project, archive.name, _pieces(archive), max_bytes=MAX_ARCHIVE_BYTES
+    upload_id = await keep_upload(
+        runtime, project, archive, _pieces(archive), max_bytes=MAX_ARCHIVE_BYTES
     )
     return UploadSource(upload_id=upload_id, file_name=archive.name)
 

@@ -15,6 +15,7 @@ from rich.console import Console
 from ibid.bootstrap import Runtime, open_runtime
 from ibid.cli.environment import settings_for
 from ibid.cli.index import begin_indexing, tell_outcome, watch_job
+from ibid.cli.workspace import new_conversation
 from ibid.domain.errors import IbidError, Misconfigured
 from ibid.domain.projects import Job, Project
 from ibid.settings import Settings, is_loopback
@@ -142,7 +143,7 @@ async def _searchable(runtime: Runtime, project: Project, watching: asyncio.Task
 
 
 async def _tell_how_to_ask(runtime: Runtime, project: Project, base: str, console: Console) -> None:
-    conversation = await runtime.new_conversation(project)
+    conversation = await new_conversation(runtime, project)
     body = json.dumps({"question": "Where does a run end?"})
     console.print(
         f"\nProject {project.name!r} can be asked ({project.chunk_count} chunks). Paste this:\n",

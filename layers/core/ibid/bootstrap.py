@@ -1,0 +1,257 @@
+"""Joins the ports to their adapters; the only module that knows both sides.
+
+`open_runtime` opens all that one process needs on one data folder, in the event loop that will use
+it, and closes it in the reverse order.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from secrets import token_hex
+
+from fastapi import FastAPI
+
+from ibid.adapters.folder_objects import FolderObjects
+from ibid.adapters.sqlite.index import SqlitePassageIndex
+from ibid.adapters.sqlite.records import SqliteRecords
+from ibid.adapters.system_clock import SystemClock
+from ibid.domain.errors import Misconfigured
+from ibid.domain.passages import Passage
+from ibid.domain.permalinks import permalink
+from ibid.domain.principals import Principal
+from ibid.domain.projects import Project
+from ibid.domain.readiness import check_ready
+from ibid.graphs.answer.build import build_answer_graph
+from ibid.graphs.answer.deps import AnswerDeps
+from ibid.graphs.answer.turn import stream_turn
+from ibid.indexing.background import IndexJobs
+from ibid.indexing.pipeline import ProjectIndexer
+from ibid.ports.embedder import Embedder
+from ibid.ports.models import ChatModel
+from ibid.retrieval.search import PassageSearch
+from ibid.runs.engine import RunEngine
+from ibid.runs.leases import JobWatch
+from ibid.runs.limits import RunLimits
+from ibid.settings import Settings
+from ibid.web.app import make_app
+from ibid.web.services import Services, Work
+
+LOCAL = Principal(tenant="local", subject="local")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """What one process has open.
+
+    Attributes:
+        app: The whole HTTP surface.
+        principal: Who everybody is on this machine.
+        records: Projects, jobs, conversations and runs.
+        objects: Uploads.
+        engine: Starts runs, and ends them when the process stops.
+        index_jobs: Starts indexing jobs in this process.
+        services: What the app was made with.
+    """
+
+    app: FastAPI
+    principal: Principal
+    records: SqliteRecords
+    objects: FolderObjects
+    engine: RunEngine
+    index_jobs: IndexJobs
+    services: Services
+
+
+@asynccontextmanager
+async def open_runtime(
+    settings: Settings, *, model: ChatModel | None = None, keep_watch: bool = False
+) -> AsyncIterator[Runtime]:
+    """Open the stores, the models and the application.
+
+    Args:
+        settings: Which adapters, and where.
+        model: Answers in place of the one that the settings name: for tests and benches.
+        keep_watch: Also end the runs and jobs of processes that died, while open.
+
+    Raises:
+        Misconfigured: A setting, or a file of a newer version, stops the start.
+        Unavailable: A model or a store that must be asked at the start did not answer.
+    """
+    async with AsyncExitStack() as stack:
+        clock = SystemClock()
+        owner = token_hex(16)
+        settings.data.mkdir(parents=True, exist_ok=True)
+        records = await SqliteRecords.open(settings.data / "ibid.sqlite")
+        stack.push_async_callback(records.close)
+        objects = FolderObjects(settings.data / "objects")
+        index = SqlitePassageIndex(settings.data / "generations")
+        stack.push_async_callback(index.close)
+        embedder = await _embedder(settings)
+        answerer = model or _model(settings)
+        search = PassageSearch(index=index, embedder=embedder)
+        limits = _limits(settings)
+        engine = RunEngine(
+            conversations=records.conversations,
+            runs=records.runs,
+            clock=clock,
+            limits=limits,
+            owner=owner,
+        )
+        indexer = ProjectIndexer(
+            projects=records.projects,
+            jobs=records.jobs,
+            index=index,
+            vectors=index,
+            embedder=embedder,
+            objects=objects,
+            clock=clock,
+            beat_s=settings.beat_s,
+        )
+        index_jobs = IndexJobs(
+            projects=records.projects,
+            jobs=records.jobs,
+            run_job=lambda job, force: indexer.run(job, owner=owner, force=force),
+            clock=clock,
+            owner=owner,
+        )
+        stack.push_async_callback(index_jobs.close)
+        if keep_watch:
+            jobs_watch = JobWatch(records.jobs, clock, limits)
+            for watching in (engine.watch(), jobs_watch.watch()):
+                stack.push_async_callback(_cancelled, asyncio.create_task(watching))
+        graph = build_answer_graph()
+
+        def signature() -> str | None:
+            return None if embedder is None else embedder.signature
+
+        def work(project: Project) -> Work:
+            async def active_generation() -> int:
+                now = await records.projects.get(project.id, tenant=project.tenant)
+                return check_ready(now, embedding_signature=signature())
+
+            def link(passage: Passage) -> str | None:
+                return permalink(project.source, passage)
+
+            deps = AnswerDeps(
+                search=search,
+                model=answerer,
+                settings=project.settings,
+                permalink=link,
+                active_generation=active_generation,
+            )
+            return lambda turn: stream_turn(graph, turn, deps)
+
+        services = Services(
+            projects=records.projects,
+            jobs=records.jobs,
+            conversations=records.conversations,
+            runs=records.runs,
+            objects=objects,
+            index=index,
+            engine=engine,
+            work=work,
+            embedding_signature=signature,
+            start_index=index_jobs.start,
+            clock=clock,
+            version=version("ibid-server"),
+            folders=tuple(folder.resolve() for folder in settings.folders),
+            dev_principals=settings.dev_principals,
+            principal=LOCAL,
+            ping_s=settings.ping_s,
+        )
+        yield Runtime(
+            app=make_app(services),
+            principal=LOCAL,
+            records=records,
+            objects=objects,
+            engine=engine,
+            index_jobs=index_jobs,
+            services=services,
+        )
+
+
+async def _embedder(settings: Settings) -> Embedder | None:
+    """Make the embedder that the settings name; a local one is loaded at its first use.
+
+    Raises:
+        Misconfigured: Its files or its account can't be used.
+        EmbedderUnavailable: A remote one did not answer.
+    """
+    kind, _, name = settings.embedder.partition(":")
+    match kind:
+        case "none":
+            return None
+        case "minilm":
+            from ibid.adapters.embedders.minilm import open_minilm
+
+            return open_minilm(settings.data / "models", threads=settings.embed_threads or None)
+        case "onnx":
+            from ibid.adapters.embedders.onnx import OnnxEmbedder
+
+            return OnnxEmbedder(Path(name), threads=settings.embed_threads or None)
+        case "openai":
+            from ibid.adapters.embedders.openai import open_openai_embedder
+
+            return await open_openai_embedder(
+                name, base_url=settings.openai_base_url, api_key=_openai_key(settings)
+            )
+        case "bedrock":
+            from ibid.adapters.embedders.bedrock import BedrockEmbedder
+
+            return BedrockEmbedder(name)
+        case _:
+            raise Misconfigured(f"IBID_EMBEDDER: there is no embedder {kind!r}")
+
+
+def _model(settings: Settings) -> ChatModel:
+    """Make the model that the settings name; nothing is sent yet.
+
+    Raises:
+        Misconfigured: There is no such kind.
+    """
+    kind, _, name = settings.model.partition(":")
+    match kind:
+        case "extractive":
+            from ibid.adapters.models.extractive import ExtractiveModel
+
+            return ExtractiveModel()
+        case "openai":
+            from ibid.adapters.models.openai import OpenAiModel
+
+            return OpenAiModel(
+                name,
+                base_url=settings.openai_base_url,
+                api_key=_openai_key(settings),
+                context_tokens=settings.model_context,
+            )
+        case "bedrock":
+            from ibid.adapters.models.bedrock import BedrockModel
+
+            return BedrockModel(name, region=None, context_tokens=settings.model_context)
+        case _:
+            raise Misconfigured(f"IBID_MODEL: there is no model {kind!r}")
+
+
+def _openai_key(settings: Settings) -> str | None:
+    key = settings.openai_api_key
+    return None if key is None else key.get_secret_value()
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    """Cancel a task and wait for its end."""
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def _limits(settings: Settings) -> RunLimits:
+    return RunLimits(
+        process=settings.max_runs,
+        tenant=settings.max_runs_per_tenant,
+        subject=settings.max_runs_per_subject,
+        run_timeout_s=settings.run_timeout_s,
+        beat_s=settings.beat_s,
+        term_s=settings.lease_term_s,
+    )
