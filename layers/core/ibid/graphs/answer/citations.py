@@ -32,7 +32,7 @@ _MARKER = re.compile(r"\[[1-9][0-9]{0,3}(?:[ ]{0,2},[ ]{0,2}[1-9][0-9]{0,3}){0,5
 _NUMBER = re.compile(r"[0-9]+")
 _WINDOW = 8
 _AROUND_MARKERS = " \t\n.,;:()*_\u2013\u2014"
-_ELLIPSIS = re.compile(r"\W*(?:\.\.\.|…)\W*")
+_WORD_CHARACTER = re.compile(r"\w")
 _MAX_SEARCHES = 500
 
 
@@ -191,15 +191,19 @@ def _quoted_lines(block: Block) -> Iterator[str]:
         lines = [_without_markers_at_the_end(line) for line in lines]
     for line in lines:
         stripped = line.strip()
-        if stripped and not _ELLIPSIS.fullmatch(stripped):
+        if stripped and not _is_ellipsis(stripped):
             yield stripped
+
+
+def _is_ellipsis(line: str) -> bool:
+    return ("..." in line or "…" in line) and not _WORD_CHARACTER.search(line)
 
 
 def _without_markers_at_the_end(line: str) -> str:
     """Return a quoted line without the markers that the answer put behind it."""
-    end = len(line.rstrip())
+    end = len(line)
     for match in reversed(list(_MARKER.finditer(line))):
         if line[match.end() : end].strip():
             break
-        end = len(line[: match.start()].rstrip())
+        end = match.start()
     return line[:end]

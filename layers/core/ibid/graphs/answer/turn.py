@@ -1,7 +1,7 @@
 """One turn from its question to its result, as a stream that can be left at any time."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -10,17 +10,16 @@ import anyio
 from ibid.domain.answers import Intent, TurnInput, TurnResult
 from ibid.domain.events import TokenDelta, TurnEvent
 from ibid.graphs.answer.build import AnswerGraph
+from ibid.graphs.answer.channel import Channel
 from ibid.graphs.answer.citations import check_citations, citation_of
 from ibid.graphs.answer.deps import AnswerDeps
 from ibid.graphs.answer.state import AnswerState, first_state, history_of, passages_of
 from ibid.graphs.answer.warnings import grounding_warnings
 
-_CANCEL_AGAIN_S = 1.0
-
 
 async def stream_turn(
     graph: AnswerGraph, turn: TurnInput, deps: AnswerDeps
-) -> AsyncIterator[TurnEvent | TurnResult]:
+) -> AsyncGenerator[TurnEvent | TurnResult, None]:
     """Run a turn; yield its events as they happen, then its result, once.
 
     The graph runs in a task of its own, since LangGraph stops its nodes when a task is cancelled
@@ -31,57 +30,48 @@ async def stream_turn(
     Raises:
         IbidError: Why the turn failed, just as a node raised it; what was yielded stays valid.
     """
-    room = asyncio.Semaphore(deps.pending_events)
-    events: asyncio.Queue[TurnEvent | None] = asyncio.Queue()
-    task = asyncio.create_task(_run(graph, turn, deps, events, room))
+    events: Channel[TurnEvent] = Channel(room=deps.pending_events)
+    task = asyncio.create_task(_run(graph, turn, deps, events))
     # However the task ends, this comes after its last event: the reader never waits in vain.
-    task.add_done_callback(lambda _: events.put_nowait(None))
+    task.add_done_callback(lambda _: events.end())
     shown: list[str] = []
     try:
-        while (event := await events.get()) is not None:
-            room.release()
+        async for event in events:
             if isinstance(event, TokenDelta):
                 shown.append(event.text)
             yield event
-        if task.cancelled():
-            raise RuntimeError("a node of the turn was cancelled from within")
         yield _result("".join(shown), task.result(), deps)
     finally:
+        # LangGraph can swallow a cancellation at the very end of a graph: then it is the open
+        # channel that lets the task end.
+        events.leave()
         await _stop(task)
 
 
 async def _run(
-    graph: AnswerGraph,
-    turn: TurnInput,
-    deps: AnswerDeps,
-    events: "asyncio.Queue[TurnEvent | None]",
-    room: asyncio.Semaphore,
+    graph: AnswerGraph, turn: TurnInput, deps: AnswerDeps, events: Channel[TurnEvent]
 ) -> AnswerState:
     """Run the graph to its end, hand on what its nodes wrote, and return the last state."""
     state = first_state(turn)
-    # Closed here and not by the garbage collector, which would leave nodes running for a while.
     stream = graph.astream(state, context=deps, stream_mode=["custom", "values"])
+    # Closed here and not by the garbage collector, which would leave nodes running for a while.
     async with aclosing(cast("AsyncGenerator[tuple[str, Any], None]", stream)) as parts:
         async for mode, part in parts:
             if mode == "custom":
-                await room.acquire()
-                events.put_nowait(part)
+                await events.put(part)
             else:
                 state = part
     return state
 
 
 async def _stop(task: "asyncio.Task[AnswerState]") -> None:
-    """Cancel a task and wait for its end, whatever is done to the waiter meanwhile.
-
-    The cancellation is repeated because LangGraph can swallow one at the end of a superstep.
-    """
+    """Cancel a task and wait for its end, whatever is done to the waiter meanwhile."""
     cancelled: asyncio.CancelledError | None = None
+    task.cancel()
     with anyio.CancelScope(shield=True):
         while not task.done():
-            task.cancel()
             try:
-                await asyncio.wait([task], timeout=_CANCEL_AGAIN_S)
+                await asyncio.wait([task])
             except asyncio.CancelledError as error:
                 cancelled = error
     if not task.cancelled():

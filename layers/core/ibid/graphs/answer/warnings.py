@@ -10,7 +10,8 @@ from ibid.graphs.answer.markdown import split_blocks
 
 _URL = re.compile(r"(?:\b(?:https?|ftp|file|ssh|git|wss?)://|\bwww\.|\bgit@)[^\s<>\"'`)\]]*")
 _PATH_CHARACTERS = re.compile(r"[\w./@+~-]+")
-_EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}")
+_EXTENSION = re.compile(r"[A-Za-z][A-Za-z0-9]{0,9}")
+_RELATIVE = re.compile(r"\A(?:\.{0,2}/)+")
 _WORD = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"[@$]?[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*){0,20}(?:\(\))?[!?]?")
 _NOT_NAMES = frozenset(
@@ -120,10 +121,10 @@ def _said(answer: str, passages: Sequence[Passage]) -> Iterator[str]:
 def _paths(texts: Iterator[str]) -> Iterator[str]:
     for text in texts:
         for token in _PATH_CHARACTERS.findall(_URL.sub(" ", text)):
-            folder, slash, name = token.rstrip(".").rpartition("/")
-            stem, dot, extension = name.rpartition(".")
-            if slash and dot and (stem or folder) and _EXTENSION.fullmatch(dot + extension):
-                yield f"{folder}/{name}".removeprefix("./").lstrip("/")
+            path = token.rstrip(".")
+            stem, _, extension = path.rpartition("/")[2].rpartition(".")
+            if "/" in path and stem and _EXTENSION.fullmatch(extension):
+                yield _RELATIVE.sub("", path)
 
 
 def _endings(path: str) -> Iterator[str]:
