@@ -1,0 +1,168 @@
+"""One download over https, which ends in time and in size, and can be cut off from outside."""
+
+import contextlib
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import urllib3
+from dulwich.client import Urllib3HttpGitClient
+from urllib3.connection import HTTPSConnection
+from urllib3.connectionpool import HTTPSConnectionPool
+
+from ibid.domain.errors import SourceRejected
+from ibid.indexing.addresses import AddressCheck, connect, is_public
+
+MAX_BYTES = 500_000_000
+TIMEOUT_S = 120.0
+CONNECT_S = 10.0
+READ_S = 30.0
+MAX_REDIRECTS = 3
+
+
+class Transfer:
+    """The limits of one clone, and the connections that it holds.
+
+    Args:
+        allowed: Which addresses may be connected to.
+        max_bytes: Of everything received.
+        timeout_s: For everything.
+        tls: Which certificates are trusted; None means the system's.
+        monotonic: The clock of `timeout_s`.
+    """
+
+    def __init__(
+        self,
+        *,
+        allowed: AddressCheck = is_public,
+        max_bytes: int = MAX_BYTES,
+        timeout_s: float = TIMEOUT_S,
+        tls: ssl.SSLContext | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.timeout_s = timeout_s
+        self._tls = tls
+        self._allowed = allowed
+        self._max_bytes = max_bytes
+        self._monotonic = monotonic
+        self._deadline = monotonic() + timeout_s
+        self._received = 0
+        self._aborted = False
+        self._handles: list[socket.socket] = []
+
+    def check(self, received: int = 0) -> None:
+        """Count bytes, and see if the clone may go on.
+
+        Raises:
+            SourceRejected: It took too long, is too large, or was cut off.
+        """
+        self._received += received
+        if self._received > self._max_bytes:
+            raise SourceRejected(f"The repository is larger than {self._max_bytes:,} bytes")
+        if self._aborted or self._monotonic() > self._deadline:
+            raise SourceRejected(f"The repository took longer than {self.timeout_s:g} s")
+
+    def open_socket(self, host: str, port: int) -> socket.socket:
+        """Connect to a checked address, and keep a handle to cut the connection by."""
+        self.check()
+        connection = connect(host, port, allowed=self._allowed, timeout_s=CONNECT_S)
+        self._handles.append(connection.dup())
+        return connection
+
+    def abort(self) -> None:
+        """Cut every connection, from any thread: whoever reads one gets an error at once."""
+        self._aborted = True
+        for handle in self._handles:
+            with contextlib.suppress(OSError):
+                handle.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Give the handles back."""
+        while self._handles:
+            self._handles.pop().close()
+
+    def pool_manager(self) -> urllib3.PoolManager:
+        """Make the one way out: https only, redirects included, to checked addresses only."""
+        open_socket = self.open_socket
+
+        class Connection(HTTPSConnection):
+            def _new_conn(self) -> socket.socket:
+                return open_socket(self.host, self.port)
+
+        class Pool(HTTPSConnectionPool):
+            ConnectionCls = Connection
+
+        manager = _HttpsOnly(
+            retries=urllib3.Retry(MAX_REDIRECTS, connect=0, read=0, status=0, other=0),
+            timeout=urllib3.Timeout(connect=CONNECT_S, read=READ_S),
+            ssl_context=self._tls,
+        )
+        manager.pool_classes_by_scheme = {"https": Pool}
+        return manager
+
+
+class _HttpsOnly(urllib3.PoolManager):
+    """Follows no redirect to plain http, nor to a URL with a name and password in it."""
+
+    def urlopen(  # type: ignore[override]  # the parent's keywords are passed on as they come
+        self,
+        method: str,
+        url: str,
+        redirect: bool = True,  # noqa: FBT001, FBT002 - the parent's
+        **keywords: Any,  # noqa: ANN401 - the parent's
+    ) -> urllib3.BaseHTTPResponse:
+        check_url(url)
+        return super().urlopen(method, url, redirect, **keywords)
+
+
+class LimitedGitClient(Urllib3HttpGitClient):
+    """Dulwich's client over a transfer's connections, with every byte counted."""
+
+    def __init__(self, url: str, transfer: Transfer, *, secret: str | None) -> None:
+        name, _, password = (secret or "").rpartition(":")
+        super().__init__(
+            url,
+            pool_manager=transfer.pool_manager(),
+            username=(name or "x-access-token") if secret else None,
+            password=password if secret else None,
+            thin_packs=False,
+            quiet=True,
+        )
+        self._transfer = transfer
+
+    def _http_request(
+        self,
+        url: str,
+        headers: dict[str, str] | None = None,
+        data: bytes | Iterator[bytes] | None = None,
+        raise_for_status: bool = True,  # noqa: FBT001, FBT002 - the parent's
+    ) -> tuple[Any, Callable[[int], bytes]]:
+        response, read = super()._http_request(url, headers, data, raise_for_status)
+
+        def counted(size: int) -> bytes:
+            piece = read(size)
+            self._transfer.check(len(piece))
+            return piece
+
+        return response, counted
+
+
+def check_url(url: str) -> None:
+    """Check that a URL is one to clone from.
+
+    Raises:
+        SourceRejected: It is not https, names no host, or holds a name, password, query or
+            fragment. The message does not repeat it, since it may hold a secret.
+    """
+    try:
+        parts = urlsplit(url)
+        known = parts.hostname is not None and parts.port != 0
+    except ValueError:
+        raise SourceRejected("The repository's URL can't be read") from None
+    if parts.scheme != "https" or not known:
+        raise SourceRejected("A repository is cloned over https only")
+    if parts.username is not None or parts.password is not None:
+        raise SourceRejected("The repository's URL holds a name or password: name a credential")
