@@ -4,17 +4,16 @@ app = FakeApp(work=scripted_turn("It is ", "here [1]."))
 async with app.client(ANN) as ann: ...
 """
 
-import dataclasses
+import asyncio
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
 import httpx
-from ibid.runs.engine import RunEngine, RunLimits
 
 from ibid.domain.answers import GroundingWarning, Intent, TurnInput, TurnResult
-from ibid.domain.conversations import Conversation
+from ibid.domain.conversations import Conversation, Message
 from ibid.domain.events import CitationsFound, Phase, StatusChanged, TokenDelta, TurnEvent
-from ibid.domain.passages import Citation
+from ibid.domain.passages import Chunk, Citation
 from ibid.domain.principals import Principal
 from ibid.domain.projects import (
     Job,
@@ -26,6 +25,7 @@ from ibid.domain.projects import (
     Role,
     Source,
 )
+from ibid.runs.engine import RunEngine, RunLimits
 from ibid.web.app import make_app
 from ibid.web.services import Services, Work
 from tests.fakes.clock import FakeClock
@@ -99,7 +99,11 @@ def scripted_turn(*pieces: str) -> Work:
 class FakeApp:
     """The application, its fakes, and what to fill them with."""
 
-    def __init__(self, work: Work | None = None, **given: object) -> None:
+    def __init__(
+        self,
+        work: Work | None = None,
+        change: Callable[[Services], Services] = lambda services: services,
+    ) -> None:
         self.records = FakeRecords()
         self.index = FakePassageIndex()
         self.objects = FakeObjects()
@@ -128,7 +132,7 @@ class FakeApp:
             version="0.0.0",
             dev_principals=True,
         )
-        self.services = dataclasses.replace(services, **given)
+        self.services = change(services)
         self.app = make_app(self.services)
 
     def client(
@@ -198,7 +202,44 @@ class FakeApp:
             created_at=self.clock.now(),
         )
         await self.services.projects.create(project)
+        if ready:
+            await self.write_generation(project, paths=["README.md", "src/cart.py", "src/tax.py"])
         return project
+
+    async def write_generation(self, project: Project, *, paths: Sequence[str]) -> None:
+        """Seal the project's first generation, of one line a file."""
+        writer = await self.index.write(tenant=project.tenant, project_id=project.id, generation=1)
+        for path in paths:
+            chunk = Chunk(
+                file_path=path,
+                start_line=1,
+                end_line=1,
+                language="text",
+                symbol="",
+                chunk_index=0,
+                content=path,
+                content_hash=path,
+                commit_sha=None,
+            )
+            await writer.add([chunk], None)
+        await writer.seal(
+            embedding_signature=None,
+            main_language="english",
+            commit_sha=None,
+            source_digest="digest",
+        )
+
+    async def kept(self, conversation: Conversation, *, messages: int) -> Sequence[Message]:
+        """Return the conversation's messages once there are so many."""
+        owner = Principal(tenant=conversation.tenant, subject=conversation.subject)
+        async with asyncio.timeout(5):
+            while True:
+                page = await self.records.conversations.messages(
+                    conversation.id, principal=owner, cursor=None, limit=10
+                )
+                if len(page.items) >= messages:
+                    return page.items
+                await asyncio.sleep(0)
 
     async def conversation(
         self, owner: Principal = ANN, project: Project | None = None

@@ -8,12 +8,12 @@ from pydantic import Field, StringConstraints
 from ibid.domain.answers import FinishReason, GroundingWarning, Intent, Style
 from ibid.domain.conversations import Conversation, Message, Run, RunState
 from ibid.web.message_events import CitationBody
-from ibid.web.wire import ReplyLanguage, Text, Title, Wire, is_absent
+from ibid.web.wire import Asked, ReplyLanguage, Title, WellFormed, Wire, is_absent
 
-Identifier = Annotated[Text, StringConstraints(min_length=1, max_length=200)]
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200), WellFormed]
 
 
-class NewConversationBody(Wire):
+class NewConversationBody(Asked):
     """A conversation to begin; without a title it takes the first question's."""
 
     project_id: Identifier
@@ -21,7 +21,7 @@ class NewConversationBody(Wire):
     reply_language: ReplyLanguage | None = None
 
 
-class ConversationChangesBody(Wire):
+class ConversationChangesBody(Asked):
     """What to change of a conversation."""
 
     title: Title
@@ -88,7 +88,7 @@ class MessageBody(Wire):
         )
 
 
-class StyleBody(Wire):
+class StyleBody(Asked):
     """How the asker likes to read; a dial that is left out leaves the answer as it is."""
 
     detail: Literal["brief", "thorough"] | None = None
@@ -100,7 +100,7 @@ class StyleBody(Wire):
         return Style(detail=self.detail, familiarity=self.familiarity, format=self.format)
 
 
-class QuestionBody(Wire):
+class QuestionBody(Asked):
     """A question to answer.
 
     `pathPrefix` keeps the search to files whose path starts with it. `onDisconnect` says what
@@ -108,10 +108,10 @@ class QuestionBody(Wire):
     """
 
     question: Annotated[
-        Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)
+        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000), WellFormed
     ]
     style: StyleBody = StyleBody()
-    path_prefix: Annotated[Text, StringConstraints(max_length=1_000)] | None = None
+    path_prefix: Annotated[str, StringConstraints(max_length=1_000), WellFormed] | None = None
     multitask_strategy: Literal["reject"] = "reject"
     on_disconnect: Literal["stop", "continue"] = "stop"
 

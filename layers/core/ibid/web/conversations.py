@@ -73,7 +73,8 @@ async def rename_conversation(
 async def delete_conversation(
     conversation: OwnConversation, caller: Caller, services: Given
 ) -> None:
-    """Delete a conversation with its messages and runs; a run under way can keep nothing."""
+    """Cancel a conversation's run, then delete it with its messages and runs."""
+    await services.engine.cancel(tenant=caller.tenant, conversation_id=conversation.id)
     await services.conversations.delete(conversation.id, principal=caller)
 
 

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Match, Route
 
 from ibid.domain.errors import (
+    GenerationGone,
     IbidError,
     NotFound,
     Refused,
@@ -84,7 +85,7 @@ async def refuse(_: Request, error: Exception) -> JSONResponse:
         case ThreadBusy():
             fields = {"runId": error.run_id}
             return error_response(error.status, error.code, str(error), fields=fields)
-        case ShuttingDown() | Unavailable():
+        case ShuttingDown() | Unavailable() | GenerationGone():
             return error_response(
                 503, error.code, str(error), headers={"Retry-After": str(RETRY_AFTER_S)}
             )

@@ -65,7 +65,6 @@ async def started_run(
         question=body.question,
         style=body.style.style(),
         path_prefix=body.path_prefix or None,
-        reply_language=conversation.reply_language or project.reply_language or "en",
         on_disconnect=body.on_disconnect,
     )
     return await services.engine.start(turn, services.work(project))

@@ -14,39 +14,39 @@ from ibid.domain.projects import (
     ProjectSettings,
     ProjectStatus,
 )
-from ibid.web.wire import ReplyLanguage, Text, Title, Wire, is_absent
+from ibid.web.wire import Asked, ReplyLanguage, Title, WellFormed, Wire, is_absent
 
-Named = Annotated[Text, StringConstraints(min_length=1, max_length=2_000)]
+Named = Annotated[str, StringConstraints(min_length=1, max_length=2_000), WellFormed]
 
 
-class GitSourceBody(Wire):
+class GitSourceBody(Asked):
     """A repository over https; no `ref` means the remote's HEAD."""
 
     kind: Literal["git"]
     url: Named
-    ref: Annotated[Text, StringConstraints(min_length=1, max_length=255)] | None = None
+    ref: Annotated[str, StringConstraints(min_length=1, max_length=255), WellFormed] | None = None
 
 
-class FolderSourceBody(Wire):
+class FolderSourceBody(Asked):
     """A folder of the server's machine, below one of `IBID_FOLDERS`."""
 
     kind: Literal["folder"]
     path: Named
 
 
-class UploadSourceBody(Wire):
+class UploadSourceBody(Asked):
     """An archive that was uploaded to the project before."""
 
     kind: Literal["upload"]
-    upload_id: Annotated[Text, StringConstraints(min_length=1, max_length=64)]
+    upload_id: Annotated[str, StringConstraints(min_length=1, max_length=64), WellFormed]
 
 
-class S3SourceBody(Wire):
+class S3SourceBody(Asked):
     """Objects of a bucket; taken only by a server whose stores are in the cloud."""
 
     kind: Literal["s3"]
     bucket: Named
-    prefix: Annotated[Text, StringConstraints(max_length=1_024)] = ""
+    prefix: Annotated[str, StringConstraints(max_length=1_024), WellFormed] = ""
 
 
 SourceBody = Annotated[
@@ -55,7 +55,7 @@ SourceBody = Annotated[
 ]
 
 
-class SettingsBody(Wire):
+class SettingsBody(Asked):
     """What a project decides for its turns; what is left out keeps its value."""
 
     classify_intent: bool | None = None
@@ -75,7 +75,7 @@ def _given(value: bool | None, otherwise: bool) -> bool:  # noqa: FBT001 - two v
     return otherwise if value is None else value
 
 
-class NewProjectBody(Wire):
+class NewProjectBody(Asked):
     """A project to create; naming a source does not index it yet."""
 
     name: Title
@@ -84,7 +84,7 @@ class NewProjectBody(Wire):
     settings: SettingsBody | None = None
 
 
-class ProjectChangesBody(Wire):
+class ProjectChangesBody(Asked):
     """What to change of a project; null or absent leaves a field as it is."""
 
     name: Title | None = None
@@ -124,7 +124,7 @@ class ProjectBody(Wire):
         )
 
 
-class IndexRequestBody(Wire):
+class IndexRequestBody(Asked):
     """What to index: a new source, or the project's own; `force` even if nothing changed."""
 
     source: SourceBody | None = None

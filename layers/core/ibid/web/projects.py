@@ -7,9 +7,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from ibid.domain.errors import ProjectNotReady, ValidationFailed
+from ibid.domain.errors import GenerationGone, ProjectNotReady, ValidationFailed
 from ibid.domain.projects import Project, ProjectSettings, ProjectStatus, Role, Source
 from ibid.domain.uploads import upload_prefix
+from ibid.ports.index import PathList
 from ibid.web.access import Caller, EditedProject, Given, OwnedProject, ViewedProject
 from ibid.web.errors import documented
 from ibid.web.paging import DEFAULT_LIMIT, Cursor, Limit, PageBody
@@ -90,8 +91,9 @@ async def change_project(
 
 @router.delete("/projects/{project_id}", status_code=204, responses=documented(403, 404, 422))
 async def delete_project(project: OwnedProject, services: Given) -> None:
-    """Delete a project with its generations, uploads, jobs and conversations."""
+    """Cancel a project's runs, then delete all that is its: index, uploads, conversations."""
     owned = {"tenant": project.tenant, "project_id": project.id}
+    await services.engine.cancel(**owned)
     await services.index.delete_project(**owned)
     await services.objects.delete_prefix(upload_prefix(**owned))
     # Last, so that a deletion that failed half-way can be asked for again.
@@ -137,16 +139,24 @@ async def list_indexed_paths(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 200,
 ) -> IndexedPathsBody:
     """List the paths of the active generation that start with the prefix."""
+    try:
+        found = await _paths(project, services, prefix=prefix, limit=limit)
+    except GenerationGone:  # another one was made active after the project was read
+        now = await services.projects.get(project.id, tenant=project.tenant)
+        found = await _paths(now, services, prefix=prefix, limit=limit)
+    return IndexedPathsBody(paths=tuple(found.paths), truncated=found.truncated)
+
+
+async def _paths(project: Project, services: Services, *, prefix: str, limit: int) -> PathList:
     if project.active_generation is None:
-        raise ProjectNotReady(f"project {project.id!r} has no generation yet")
-    found = await services.index.paths(
+        raise ProjectNotReady("The project has no generation yet; index it first.")
+    return await services.index.paths(
         tenant=project.tenant,
         project_id=project.id,
         generation=project.active_generation,
         prefix=prefix,
         limit=limit,
     )
-    return IndexedPathsBody(paths=tuple(found.paths), truncated=found.truncated)
 
 
 async def _source(

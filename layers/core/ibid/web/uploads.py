@@ -21,7 +21,7 @@ from ibid.ports.objects import ObjectStore
 from ibid.web.access import EditedProject, Given
 from ibid.web.errors import documented
 from ibid.web.upload_form import archive_of, refused
-from ibid.web.wire import Wire
+from ibid.web.wire import Asked, Wire
 
 router = APIRouter(tags=["projects"])
 
@@ -45,7 +45,7 @@ _FORM = {
 }
 
 
-class NewUploadBody(Wire):
+class NewUploadBody(Asked):
     """An archive to upload, and its exact size."""
 
     file_name: Annotated[

@@ -20,6 +20,12 @@ class Wire(BaseModel):
     )
 
 
+class Asked(Wire):
+    """A body that a caller sends: only the wire's own names are known."""
+
+    model_config = ConfigDict(validate_by_name=False)
+
+
 def well_formed(text: str) -> str:
     """Return the text unless it is no Unicode text.
 
@@ -51,6 +57,10 @@ def is_absent(value: object) -> bool:
     return value is None
 
 
-Text = Annotated[str, AfterValidator(well_formed)]
-Title = Annotated[Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+WellFormed = AfterValidator(well_formed)
+"""Stands after a string's other constraints: pydantic strips and measures only plain strings."""
+
+Title = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), WellFormed
+]
 ReplyLanguage = Literal["en", "pt-BR", "es-419"]
