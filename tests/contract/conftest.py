@@ -1,0 +1,43 @@
+"""The adapters that the suites of the app store and of the object store are run on."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from ibid.adapters.folder_objects import FolderObjects
+from ibid.adapters.sqlite.records import SqliteRecords
+from ibid.ports.conversations import ConversationStore, RunStore
+from ibid.ports.objects import ObjectStore
+from ibid.ports.projects import JobStore, ProjectStore
+from tests.fakes.objects import FakeObjects
+from tests.fakes.records import FakeRecords
+
+
+class Records(Protocol):
+    """The four stores of one app store."""
+
+    @property
+    def projects(self) -> ProjectStore: ...
+    @property
+    def jobs(self) -> JobStore: ...
+    @property
+    def conversations(self) -> ConversationStore: ...
+    @property
+    def runs(self) -> RunStore: ...
+
+
+@pytest.fixture(params=["fake", "embedded"])
+async def records(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Records]:
+    if request.param == "fake":
+        yield FakeRecords()
+        return
+    embedded = await SqliteRecords.open(tmp_path / "app.sqlite")
+    yield embedded
+    await embedded.close()
+
+
+@pytest.fixture(params=["fake", "embedded"])
+def objects(request: pytest.FixtureRequest, tmp_path: Path) -> ObjectStore:
+    return FakeObjects() if request.param == "fake" else FolderObjects(tmp_path / "objects")
