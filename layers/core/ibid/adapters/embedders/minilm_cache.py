@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from ibid.adapters.embedders.digests import file_digest
@@ -18,15 +17,7 @@ class NotConverted(Exception):
     """The conversion can't be done here; the message says why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConvertedModel:
-    """A converted file, whole and checked, and the name of the recipe that made it."""
-
-    path: Path
-    recipe: str = RECIPE
-
-
-def converted_model(source: Path, *, source_digest: str, cache: Path) -> ConvertedModel:
+def converted_model(source: Path, *, source_digest: str, cache: Path) -> Path:
     """Return the converted model, converting it if the cache has no sound one.
 
     The file's name carries its own digest, so one that was damaged is made again. Several
@@ -38,7 +29,7 @@ def converted_model(source: Path, *, source_digest: str, cache: Path) -> Convert
     prefix = f"minilm-{source_digest[:_DIGEST_DIGITS]}-{RECIPE}-"
     for path in sorted(cache.glob(f"{prefix}*.onnx")):
         if path.name == f"{prefix}{file_digest(path)[:_DIGEST_DIGITS]}.onnx":
-            return ConvertedModel(path=path)
+            return path
     try:
         cache.mkdir(parents=True, exist_ok=True)
         # The child's unfinished files have a folder of their own, on the cache's file system.
@@ -49,7 +40,7 @@ def converted_model(source: Path, *, source_digest: str, cache: Path) -> Convert
             made.replace(path)
     except OSError as error:
         raise NotConverted(f"{cache}: {error.strerror}") from error
-    return ConvertedModel(path=path)
+    return path
 
 
 def _convert(source: Path, target: Path) -> None:
