@@ -71,6 +71,7 @@ def _clone(source: GitSource, into: Path, transfer: Transfer, secret: str | None
     if parts.query or parts.fragment:
         raise SourceRejected("The repository's URL holds more than a host and a path")
     shown = f"https://{parts.hostname}{parts.path}"
+    into.mkdir(exist_ok=True)
     try:
         with (
             tempfile.TemporaryDirectory(prefix="ibid-git-") as folder,
@@ -136,7 +137,7 @@ def _fetch(source: GitSource, repo: Repo, transfer: Transfer, secret: str | None
         abort()
         raise
     finally:
-        client.pool_manager.clear()
+        client.way_out.close()
     return _peel(repo, wanted[0])
 
 

@@ -84,7 +84,7 @@ class Transfer:
         while self._handles:
             self._handles.pop().close()
 
-    def pool_manager(self) -> urllib3.PoolManager:
+    def pool_manager(self) -> "HttpsOnly":
         """Make the one way out: https only, redirects included, to checked addresses only."""
         open_socket = self.open_socket
 
@@ -95,17 +95,21 @@ class Transfer:
         class Pool(HTTPSConnectionPool):
             ConnectionCls = Connection
 
-        manager = _HttpsOnly(
+        return HttpsOnly(
+            Pool,
             retries=urllib3.Retry(MAX_REDIRECTS, connect=0, read=0, status=0, other=0),
             timeout=urllib3.Timeout(connect=CONNECT_S, read=READ_S),
             ssl_context=self._tls,
         )
-        manager.pool_classes_by_scheme = {"https": Pool}
-        return manager
 
 
-class _HttpsOnly(urllib3.PoolManager):
+class HttpsOnly(urllib3.PoolManager):
     """Follows no redirect to plain http, nor to a URL with a name and password in it."""
+
+    def __init__(self, pool: type[HTTPSConnectionPool], **keywords: Any) -> None:  # noqa: ANN401 - the parent's
+        super().__init__(**keywords)
+        self.pool_classes_by_scheme = {"https": pool}
+        self.responses: list[urllib3.BaseHTTPResponse] = []
 
     def urlopen(  # type: ignore[override]  # the parent's keywords are passed on as they come
         self,
@@ -114,8 +118,17 @@ class _HttpsOnly(urllib3.PoolManager):
         redirect: bool = True,  # noqa: FBT001, FBT002 - the parent's
         **keywords: Any,  # noqa: ANN401 - the parent's
     ) -> urllib3.BaseHTTPResponse:
+        """Send a request, or follow a redirect, to a URL that may be cloned from."""
         check_url(url)
-        return super().urlopen(method, url, redirect, **keywords)
+        response = super().urlopen(method, url, redirect, **keywords)
+        self.responses.append(response)
+        return response
+
+    def close(self) -> None:
+        """Close every connection, that of an answer which nobody read included."""
+        while self.responses:
+            self.responses.pop().close()
+        self.clear()
 
 
 class LimitedGitClient(Urllib3HttpGitClient):
@@ -123,12 +136,12 @@ class LimitedGitClient(Urllib3HttpGitClient):
 
     def __init__(self, url: str, transfer: Transfer, *, secret: str | None) -> None:
         name, _, password = (secret or "").rpartition(":")
+        self.way_out = transfer.pool_manager()
         super().__init__(
             url,
-            pool_manager=transfer.pool_manager(),
+            pool_manager=self.way_out,
             username=(name or "x-access-token") if secret else None,
             password=password if secret else None,
-            thin_packs=False,
             quiet=True,
         )
         self._transfer = transfer
