@@ -50,7 +50,7 @@ def weighed(
             idf = np.log1p((len(length) - df + 0.5) / (df + 0.5))
             weights = np.repeat(idf, df) * batch.counts / (batch.counts + norm[batch.rows])
             batch.keys.astype("<u8").tofile(files["keys"])
-            (total + np.cumsum(df)).astype("<i8").tofile(files["ends"])
+            (total + np.cumsum(df)).astype("<u4").tofile(files["ends"])
             batch.rows.astype("<i4").tofile(files["rows"])
             weights.astype("<f4").tofile(files["weights"])
             terms += len(batch.keys)
@@ -60,7 +60,7 @@ def weighed(
             file.close()
     for part, dtype, size in (
         ("keys", "<u8", terms),
-        ("ends", "<i8", terms),
+        ("ends", "<u4", terms),
         ("rows", "<i4", total),
         ("weights", "<f4", total),
     ):
@@ -86,7 +86,7 @@ class Bm25:
     """
 
     keys: npt.NDArray[np.uint64]
-    ends: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.uint32]
     rows: npt.NDArray[np.int32]
     weights: npt.NDArray[np.float32]
     size: int
@@ -101,19 +101,20 @@ class Bm25:
 
     def frequency(self, key: int) -> int:
         """Count the rows that hold a term."""
-        span = self._span(key)
+        (span,) = self._spans([key])
         return int(span.stop) - int(span.start)
 
     def scores(self, terms: Mapping[int, float]) -> Floats:
         """Score every row by weight of term key; 0 where none matches."""
         scores = np.zeros(self.size)
-        for key, weight in terms.items():
-            span = self._span(key)
+        for span, weight in zip(self._spans([*terms]), terms.values(), strict=True):
             scores[self.rows[span]] += weight * self.weights[span]
         return scores
 
-    def _span(self, key: int) -> slice:
-        at = int(np.searchsorted(self.keys, np.uint64(key)))
-        if at == len(self.keys) or int(self.keys[at]) != key:
-            return slice(0, 0)
-        return slice(int(self.ends[at - 1]) if at else 0, int(self.ends[at]))
+    def _spans(self, keys: Sequence[int]) -> Iterator[slice]:
+        found = np.searchsorted(self.keys, np.array(keys, np.uint64))
+        for key, at in zip(keys, found.tolist(), strict=True):
+            if at < len(self.keys) and int(self.keys[at]) == key:
+                yield slice(int(self.ends[at - 1]) if at else 0, int(self.ends[at]))
+            else:
+                yield slice(0, 0)

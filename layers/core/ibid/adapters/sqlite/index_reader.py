@@ -194,15 +194,13 @@ class SealedGeneration:
             raise FaultyFile(
                 f"its vectors are {self._vectors.shape[1]} wide, the query's {len(vector)}"
             )
-        product: _Floats32 = self._vectors[rows] @ np.frombuffer(vector, np.float32)
-        return product
+        return _products(self._vectors[rows], vector)
 
     def _file_cosines(self, vector: Vector | None, files: _Rows) -> _Floats32:
         if vector is None or self._means is None:
             return np.zeros(len(files), np.float32)
         distinct, where = np.unique(files, return_inverse=True)
-        cosines: _Floats32 = (self._means[distinct] @ np.frombuffer(vector, np.float32))[where]
-        return cosines
+        return _products(self._means[distinct], vector)[where]
 
     def _chunks(self, rows: Sequence[int]) -> list[Chunk]:
         """Read the chunks of some rows, which rise."""
@@ -237,6 +235,13 @@ class SealedGeneration:
     def _read(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._lock:
             return self._database.execute(statement, values).fetchall()
+
+
+def _products(rows: _Floats32, vector: Vector) -> _Floats32:
+    # As fast as `@`, which reads memory no faster, but without BLAS's threads: where another
+    # process holds a core they wait for each other, ten times as long as the product takes
+    products: _Floats32 = np.vecdot(rows, np.frombuffer(vector, np.float32))
+    return products
 
 
 def _weights(keys: Mapping[str, int], terms: Mapping[str, float]) -> Mapping[int, float]:
