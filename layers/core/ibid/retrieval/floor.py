@@ -3,15 +3,20 @@
 A candidate is above it if
 - its cosine with the question is at least `MIN_COSINE`; or
 - it holds an identifier that the question spells out; or
-- it holds at least half of the question's rare words, those that no chunk holds included, and at
-  least one.
+- the question's words that it holds are rare enough: together they weigh `MIN_RARE_WORDS` times as
+  much as a word that one chunk alone holds, or `MIN_SHARE` of all the question's words.
 
 An identifier is a word of three letters or more whose spelling says so: with an underscore or a
 digit after a letter, with a capital inside, part of a dotted name, followed by a bracket, or in
-back quotes. A word is rare if at most one chunk in a hundred holds it (in small generations: at
-most two chunks), and if it is a function word of none of the languages that are told apart here.
+back quotes. A word weighs its inverse document frequency (Lucene's); one that no chunk holds counts
+as if one did, and function words of the languages that are told apart here weigh nothing.
+
+Measured without vectors, on questions about the corpus and on small talk (clinc150's out of scope):
+above the floor are 96 and 7 % for flask, 98 and 13 % for requests, 94 and 13 % for xquad-en, 93 and
+0 % for xquad-es.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -26,9 +31,8 @@ from ibid.ports.index import Candidate, Candidates
 from ibid.retrieval.question import Question
 
 MIN_COSINE: Final = 0.25
-RARE_SHARE: Final = 0.01
-RARE_CHUNKS: Final = 2
-MIN_RARE_SHARE: Final = 0.5
+MIN_RARE_WORDS: Final = 2.0
+MIN_SHARE: Final = 0.6
 
 _SHORTEST_IDENTIFIER: Final = 3
 _NAME: Final = re.compile(r"(?<!\w)\w++(?:(?:\.|::|->|\\)\w++)*+\(?+")
@@ -46,23 +50,27 @@ class Floor:
         self._identifiers = frozenset(
             word for word in identifiers(question) if known.get(word, 0) > 0
         )
-        most = max(RARE_CHUNKS, RARE_SHARE * found.chunk_count)
         common = _common_words(self._language)
-        self._rare = frozenset(
-            word for word in question.words if known.get(word, 0) <= most and word not in common
+        self._weights = {
+            word: _weight(known.get(word, 0), found.chunk_count)
+            for word in set(question.words) - common
+        }
+        self._enough = min(
+            MIN_RARE_WORDS * _weight(1, found.chunk_count),
+            MIN_SHARE * math.fsum(self._weights.values()),
         )
 
     def holds(self, candidate: Candidate) -> bool:
         """Tell whether the candidate is near enough to be shown."""
         if candidate.cosine >= MIN_COSINE:
             return True
-        if candidate.bm25 <= 0 or not (self._identifiers or self._rare):
+        if candidate.bm25 <= 0 or not (self._identifiers or self._weights):
             return False
         words = self._words_of(candidate.chunk)
         if not self._identifiers.isdisjoint(words):
             return True
-        held = len(self._rare & words)
-        return held > 0 and held >= MIN_RARE_SHARE * len(self._rare)
+        held = math.fsum(self._weights[word] for word in self._weights.keys() & words)
+        return held > 0 and held >= self._enough
 
     def _words_of(self, chunk: Chunk) -> set[str]:
         head = bm25_header(chunk.file_path, chunk.symbol)
@@ -88,6 +96,11 @@ def identifiers(question: Question) -> Sequence[str]:
         if len(word) >= _SHORTEST_IDENTIFIER
     )
     return list(dict.fromkeys(word for words in analysed for word in words))
+
+
+def _weight(document_frequency: int, chunk_count: int) -> float:
+    held_by = max(1, document_frequency)
+    return math.log(1 + max(0.0, chunk_count - held_by + 0.5) / (held_by + 0.5))
 
 
 @lru_cache
