@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ibid.adapters.models.question_rules import LONGEST_QUERY
-from ibid.adapters.models.question_terms import QuestionTerms, question_terms
+from ibid.adapters.models.question_terms import QuestionTerms, question_terms, telling_words
 from ibid.domain.analysis import analyse
 from ibid.domain.passages import Passage
 
@@ -45,7 +45,7 @@ def judge(question: str, passages: Sequence[Passage]) -> Verdict:
         sufficient=False,
         missing=missing,
         gap=", ".join(f"`{word.replace('`', '')}`" for word in (missing or lacking)[:5]),
-        better_query=_better_query(question, asked, missing),
+        better_query=_better_query(question, missing),
     )
 
 
@@ -78,9 +78,10 @@ def _held(asked: QuestionTerms, passages: Sequence[Passage]) -> frozenset[str]:
     return frozenset(held)
 
 
-def _better_query(question: str, asked: QuestionTerms, missing: Sequence[str]) -> str:
-    """Ask for the parts of what is missing, and for the telling words without the question's."""
-    parts = [word for name in missing for word in analyse(name, language="other")]
-    words = [*missing, *parts, *asked.terms]
-    query = " ".join(dict.fromkeys(words))[:LONGEST_QUERY].strip()
-    return "" if query.casefold() == question.casefold().strip() else query
+def _better_query(question: str, missing: Sequence[str]) -> str:
+    """Ask for what is missing, its parts, and the telling words alone."""
+    words = dict.fromkeys(missing)
+    words |= dict.fromkeys(word for name in missing for word in analyse(name, language="other"))
+    words |= dict.fromkeys(telling_words(question))
+    query = " ".join(words)[:LONGEST_QUERY].strip()
+    return "" if query.casefold() == " ".join(question.split()).casefold() else query

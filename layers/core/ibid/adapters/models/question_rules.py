@@ -5,7 +5,11 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
-from ibid.adapters.models.question_terms import identifiers, question_terms
+from ibid.adapters.models.question_terms import (
+    identifiers,
+    question_terms,
+    telling_words,
+)
 from ibid.domain.answers import HistoryTurn, Intent
 
 LONGEST_QUERY: Final = 512
@@ -146,24 +150,13 @@ def _subject(history: Sequence[HistoryTurn], *, known: str) -> list[str]:
     """The telling words of the newest earlier question that stands alone."""
     words: list[str] = []
     for turn in reversed(history):
-        words = identifiers(turn.question) or _telling_words(turn.question)
+        words = identifiers(turn.question) or telling_words(turn.question)
         if words and not (
             not identifiers(turn.question) and _POINTS_BACK.search(plain_words(turn.question))
         ):
             break
     said = known.casefold().split()
     return [word for word in words if word.casefold() not in said][:_EXTRA_TERMS]
-
-
-def _telling_words(question: str) -> list[str]:
-    """The question's own words that carry its terms, as typed."""
-    terms = question_terms(question)
-    known = set(terms.terms)
-    return [
-        word
-        for word in dict.fromkeys(re.findall(r"[^\W_][\w-]*", question))
-        if known & set(question_terms(word).terms)
-    ]
 
 
 def _within(words: Sequence[str] | dict[str, None]) -> str:

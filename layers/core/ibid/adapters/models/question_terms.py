@@ -89,6 +89,17 @@ def identifiers(text: str) -> list[str]:
     return [name for name in found if name]
 
 
+def telling_words(question: str) -> list[str]:
+    """Find the words that carry the question's terms, as typed, distinct, in order."""
+    asked = question_terms(question)
+    known = set(asked.terms)
+    return [
+        word
+        for word in dict.fromkeys(re.findall(r"[^\W_][\w-]*", question[:_LONGEST]))
+        if known.intersection(analyse(word, language=asked.language))
+    ]
+
+
 @lru_cache(maxsize=16)
 def _scaffolding(language: str) -> frozenset[str]:
     return frozenset(analyse(_SCAFFOLDING, language=language))
