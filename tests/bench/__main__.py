@@ -1,0 +1,256 @@
+"""Measure and write `docs/benchmarks.md`: `python -m tests.bench [SECTION ...]`.
+
+Without names every section is measured; with some, only those are written anew. What needs the
+shared data (`IBID_SHARED`) is left as it is without it, and that is said.
+"""
+
+import asyncio
+import datetime
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from ibid.adapters.embedders.minilm import open_minilm
+from tests.bench import embed_speed, imports, index_speed, memory, quality, search_speed, streams
+
+PAGE = Path("docs/benchmarks.md")
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "ibid-bench"
+NEEDS_DATA = {"sets", "files", "indexing", "streams"}
+
+
+def shared() -> Path:
+    """Return the folder with the data for measuring."""
+    return Path(os.environ["IBID_SHARED"])
+
+
+def machine() -> str:
+    """Describe where and when this was measured."""
+    model = platform.processor() or platform.machine()
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],  # noqa: S607 - whichever git is there
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    gib = psutil.virtual_memory().total / 2**30
+    return (
+        f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {os.cpu_count()} cores of {model}, "
+        f"{gib:.0f} GiB, Python {platform.python_version()}, onnxruntime {version('onnxruntime')}, "
+        f"commit {commit or 'unknown'}"
+    )
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Lay out a Markdown table."""
+    titles = list(head)
+    lines = [titles, ["---"] * len(titles), *([str(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def sets() -> str:
+    """nDCG@10 and recall@10 on the five sets."""
+    rows = quality.measure_sets(
+        shared(), embedder=open_minilm(CACHE / "models"), vectors=CACHE / "vectors"
+    )
+    names = ("BM25", "MiniLM", "RRF", "min-max")
+    return "nDCG@10 and recall@10, nothing tuned per set.\n\n" + table(
+        ("set", "questions", "chunks", *names, "asked", "**Ibid nDCG@10**", "Ibid recall@10"),
+        (
+            (
+                row["set"],
+                row["queries"],
+                row["chunks"],
+                *(_score(row["baselines"].get(name)) for name in names),
+                _score(row["baselines"]["floor"]),
+                f"**{row['ndcg@10']:.3f}**",
+                f"{row['recall@10']:.3f}",
+            )
+            for row in rows
+        ),
+    )
+
+
+def _score(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def files() -> str:
+    """hit@1, hit@5 and MRR by file on the two repositories."""
+    rows = quality.measure_files(
+        shared(), embedder=open_minilm(CACHE / "models"), vectors=CACHE / "vectors"
+    )
+
+    def three(values: tuple[float, float, float]) -> str:
+        return "/".join(f"{value:.3f}" for value in values)
+
+    return "hit@1/hit@5/MRR by file, cut by the product's own chunker.\n\n" + table(
+        ("repository", "questions", "chunks", "ordered by", "BM25 windows", "asked", "**Ibid**"),
+        (
+            (
+                row["repository"],
+                row["queries"],
+                row["chunks"],
+                row["by"],
+                three(row["baselines"]["BM25 windows"]),
+                three(row["baselines"]["floor"]),
+                f"**{three((row['hit@1'], row['hit@5'], row['mrr']))}**",
+            )
+            for row in rows
+        ),
+    )
+
+
+def search() -> str:
+    """Search over 5,000 and 50,000 chunks."""
+    rows = search_speed.measure()
+    names = list(rows[0])
+    return (
+        "In process, 384 dimensions; the time to embed the question is not in it "
+        "(4 to 9 ms).\n\n" + table(names, ([f"{row[name]:,.1f}" for name in names] for row in rows))
+    )
+
+
+def indexing() -> str:
+    """Indexing flask: the whole, the rest without the embedder, and nothing new."""
+    source = next((shared() / "data" / "swe-qa").glob("flask.source.*.tar.gz"))
+    cache = CACHE / "models"
+
+    def bare(texts: Any) -> float:
+        return embed_speed.measure(texts, cache=cache)["tokens_per_s"]
+
+    figures = asyncio.run(index_speed.measure(source, open_minilm(cache), bare))
+    asked: Mapping[str, str] = {
+        "lexical_s": "under 5",
+        "of_bare": "at least 0.9",
+        "unchanged_run_share": "under 0.05",
+    }
+    rest = figures["rest_chunks_per_s"] / (
+        figures["bare_tokens_per_s"] / figures["run_tokens_per_s"] * figures["run_chunks_per_s"]
+    )
+    rows = [(name, f"{value:,.3f}", asked.get(name, "")) for name, value in figures.items()]
+    rows.append(("rest_against_embedder", f"{rest:,.1f}", "at least 20"))
+    return "flask at the pinned commit, the default embedder.\n\n" + table(
+        ("figure", "measured", "asked"), rows
+    )
+
+
+def streaming() -> str:
+    """The whole stack beside the floor and the peer."""
+    rows = asyncio.run(streams.measure(shared() / "peers", CACHE))
+    floors = {row.streams: row for row in rows if row.server == "floor"}
+    return (
+        "A scripted model of 200 tokens without gaps, the client on the same machine. The floor "
+        "keeps nothing; the peer is `langgraph dev`; Ibid keeps run and messages.\n\n"
+        + table(
+            (
+                "server",
+                "streams",
+                "first event",
+                "first token",
+                "whole",
+                "tokens/s",
+                "of the floor",
+            ),
+            (
+                (
+                    row.server,
+                    row.streams,
+                    f"{row.first_event_ms:.0f} ms",
+                    f"{row.first_token_ms:.0f} ms",
+                    f"{row.whole_ms:.0f} ms",
+                    f"{row.tokens_per_s:,.0f}",
+                    f"{row.tokens_per_s / floors[row.streams].tokens_per_s:.2f}",
+                )
+                for row in rows
+            ),
+        )
+    )
+
+
+def importing() -> str:
+    """Import time of `ibid.bootstrap`."""
+    figures = imports.measure()
+    return table(
+        ("bare third-party imports", "`import ibid.bootstrap`", "ratio", "asked"),
+        [
+            (
+                f"{figures['bare_s']:.2f} s",
+                f"{figures['whole_s']:.2f} s",
+                f"{figures['ratio']:.2f}",
+                "under 1.4",
+            )
+        ],
+    )
+
+
+def resident() -> str:
+    """Memory of a server that has indexed 10,000 chunks."""
+    figures = memory.measure()
+    return table(
+        ("chunks", "resident", "peak", "asked"),
+        [
+            (
+                f"{figures['chunks']:,.0f}",
+                f"{figures['rss_mb']:.0f} MB",
+                f"{figures['peak_mb']:.0f} MB",
+                "under 600 MB",
+            )
+        ],
+    )
+
+
+SECTIONS: Mapping[str, tuple[str, Callable[[], str]]] = {
+    "sets": ("Retrieval: passages", sets),
+    "files": ("Retrieval: files", files),
+    "search": ("Search speed", search),
+    "indexing": ("Indexing", indexing),
+    "streams": ("Streaming", streaming),
+    "imports": ("Imports", importing),
+    "memory": ("Memory", resident),
+}
+
+
+def main(names: list[str]) -> None:
+    """Measure the sections named, or all, and write the page."""
+    unknown = set(names) - set(SECTIONS)
+    if unknown:
+        sys.exit(f"no section {', '.join(sorted(unknown))}; there are {', '.join(SECTIONS)}")
+    CACHE.mkdir(parents=True, exist_ok=True)
+    page = PAGE.read_text()
+    for name in names or SECTIONS:
+        if name in NEEDS_DATA and "IBID_SHARED" not in os.environ:
+            print(f"{name}: skipped, IBID_SHARED does not name the data")
+            continue
+        title, measure = SECTIONS[name]
+        print(f"== {title}", flush=True)
+        body = f"{measure()}\n\nMeasured {machine()}: `python -m tests.bench {name}`."
+        print(body, flush=True)
+        page = replaced(page, name, body)
+        PAGE.write_text(page)
+
+
+def replaced(page: str, name: str, body: str) -> str:
+    """Put a section's body between its two marks."""
+    marks = rf"(<!-- {name} -->\n).*?(<!-- end {name} -->)"
+    new, count = re.subn(
+        marks, lambda found: f"{found[1]}{body}\n{found[2]}", page, flags=re.DOTALL
+    )
+    if count != 1:
+        raise LookupError(f"{PAGE} has no section {name}")
+    return new
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
