@@ -58,6 +58,7 @@ class EmbeddingServer:
         max_texts: More in an OpenAI request are refused, or None.
         reversed_order: OpenAI's reply lists the vectors last first.
         most_at_once: The most requests that were under way together.
+        stalled: Set once a request stalls.
     """
 
     def __init__(self, *, width: int = 32) -> None:
@@ -68,6 +69,7 @@ class EmbeddingServer:
         self.max_texts: int | None = None
         self.reversed_order = False
         self.most_at_once = 0
+        self.stalled = threading.Event()
         self._at_once = 0
         self._stopping = False
 
@@ -120,6 +122,7 @@ class EmbeddingServer:
         return None
 
     async def _until_gone(self, receive: Receive) -> None:
+        self.stalled.set()
         gone = asyncio.ensure_future(receive())
         while not self._stopping and not gone.done():
             await asyncio.wait([gone], timeout=0.01)

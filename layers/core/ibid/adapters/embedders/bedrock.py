@@ -13,8 +13,13 @@ from botocore.exceptions import (
     BotoCoreError,
     ClientError,
     HTTPClientError,
+    IncompleteReadError,
     NoRegionError,
 )
+from botocore.exceptions import (
+    ConnectionError as BotoConnectionError,
+)
+from botocore.parsers import ResponseParserError
 
 from ibid.adapters.embedders.batches import (
     Request,
@@ -43,6 +48,15 @@ _TRANSIENT_CODES = {
     "ThrottlingException",
     "TooManyRequestsException",
 }
+# What a broken or silent connection raises, by where it breaks; urllib3's own come from the body.
+_TRANSPORT_ERRORS = (
+    BotoConnectionError,
+    HTTPClientError,
+    IncompleteReadError,
+    ResponseParserError,
+    urllib3.exceptions.HTTPError,
+    OSError,
+)
 _TOO_MANY, _SERVER = 429, 500
 _LENGTH_WORDS = ("too many input tokens", "too long", "maxlength", "length limit")
 _QUERY_THREADS = 2
@@ -159,7 +173,7 @@ class BedrockEmbedder:
             body = reply["body"].read()
         except ClientError as error:
             raise self._refusal(error) from None
-        except (HTTPClientError, urllib3.exceptions.HTTPError, OSError) as error:
+        except _TRANSPORT_ERRORS as error:
             raise TransientFault(f"{self._model!r}: {type(error).__name__}") from None
         except BotoCoreError as error:
             raise Misconfigured(

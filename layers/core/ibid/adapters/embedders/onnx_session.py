@@ -127,8 +127,7 @@ def _load_session(path: Path, threads: int) -> Any:  # noqa: ANN401 - onnxruntim
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
-    # Batches differ in shape: arena and pattern would keep the largest of each for good.
-    options.enable_cpu_mem_arena = False
+    # Nearly every batch has a shape of its own, and a plan of the memory is kept for each.
     options.enable_mem_pattern = False
     # A spinning pool takes the cores from everything else that runs between two operators.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
