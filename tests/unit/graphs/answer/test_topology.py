@@ -1,6 +1,7 @@
 """Every way through the graph `messages`, and what each leaves."""
 
 import json
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -411,6 +412,12 @@ async def test_the_input_names_every_key_and_the_state_stays_plain_json() -> Non
     assert set(start) == set(AnswerState.__annotations__) == set(end)
     assert json.loads(json.dumps(start)) == start
     assert json.loads(json.dumps(end)) == end
+
+
+async def test_no_step_of_a_turn_takes_a_thread() -> None:
+    await read(turn(), deps())
+
+    assert not [one.name for one in threading.enumerate() if one.name.startswith("asyncio")]
 
 
 async def test_an_error_comes_out_as_it_went_in() -> None:

@@ -68,7 +68,13 @@ def build_answer_graph(
     return graph.compile(name="messages")
 
 
-def after_classify(state: AnswerState) -> Literal["retrieve", "answer_from_history", "refuse"]:
+# The edges are coroutines, since LangGraph runs a plain function in a thread: three hops a turn,
+# milliseconds each on a busy machine.
+
+
+async def after_classify(
+    state: AnswerState,
+) -> Literal["retrieve", "answer_from_history", "refuse"]:
     """Search for what is about the code base, and for nothing else."""
     match Intent(state["intent"]):
         case Intent.CODEBASE_QUESTION:
@@ -79,12 +85,12 @@ def after_classify(state: AnswerState) -> Literal["retrieve", "answer_from_histo
             return "refuse"
 
 
-def after_retrieve(state: AnswerState) -> Literal["grade", "generate"]:
+async def after_retrieve(state: AnswerState) -> Literal["grade", "generate"]:
     """Judge what was found; where nothing was, go to the fixed text."""
     return "grade" if state["passages"] else "generate"
 
 
-def after_grade(
+async def after_grade(
     state: AnswerState, runtime: Runtime[AnswerDeps]
 ) -> Literal["retrieve", "generate"]:
     """Search again after a bad verdict, as long as there are attempts left."""

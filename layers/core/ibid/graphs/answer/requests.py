@@ -24,7 +24,7 @@ from ibid.graphs.answer.prompts import (
 from ibid.graphs.answer.state import AnswerState, history_of, passages_of, style_of
 from ibid.ports.models import ChatMessage, ModelRequest
 
-_HELPER_OUTPUT_TOKENS = 500
+_HELPER_OUTPUT_TOKENS = 1_000  # a model that thinks first thinks within it
 _EARLIER_ANSWER_CHARACTERS = 1_000
 _TEMPERATURE = 0.1
 

@@ -110,16 +110,20 @@ def _known_texts(
 
 def _said(answer: str, passages: Sequence[Passage]) -> Iterator[str]:
     """Yield what the answer itself says, without the fenced lines that it quotes."""
-    held = {line.strip() for passage in passages for line in passage.content.splitlines()}
+    held: set[str] | None = None
     for block in split_blocks(answer):
-        if block.kind == "fence":
-            yield from (line for line in block.text.splitlines() if line.strip() not in held)
-        else:
+        if block.kind != "fence":
             yield block.text
+        elif "/" in block.text:
+            if held is None:
+                held = {line.strip() for one in passages for line in one.content.splitlines()}
+            yield from (line for line in block.text.splitlines() if line.strip() not in held)
 
 
 def _paths(texts: Iterator[str]) -> Iterator[str]:
     for text in texts:
+        if "/" not in text:
+            continue
         for token in _PATH_CHARACTERS.findall(_URL.sub(" ", text)):
             path = token.rstrip(".")
             stem, _, extension = path.rpartition("/")[2].rpartition(".")
