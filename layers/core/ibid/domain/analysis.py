@@ -71,9 +71,8 @@ class _Analyser:
         words = [whole]
         shape = word if word.isascii() else _shape(word)
         if _MADE_OF_PARTS.search(shape):
-            parts = [word[part.start() : part.end()].lower() for part in _PART.finditer(shape)]
-            if parts != words:
-                words += [part for part in parts if part not in self._stop]
+            parts = (word[part.start() : part.end()].lower() for part in _PART.finditer(shape))
+            words += [part for part in parts if part not in self._stop]
         return tuple(_without_accents(self._stem(word)) for word in words)
 
 
