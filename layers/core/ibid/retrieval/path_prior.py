@@ -1,6 +1,7 @@
 """What a path says before anything is read: source answers most questions about code."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 WEIGHT_BESIDE_SOURCE: Final = 0.8
@@ -44,12 +45,19 @@ class PathPrior:
     """One question's weights of paths."""
 
     def __init__(self, question: str) -> None:
-        self._kinds = [(of_path, asked.search(question) is not None) for of_path, asked in _KINDS]
+        self._asked = frozenset(
+            kind for kind, (_, asked_for) in enumerate(_KINDS) if asked_for.search(question)
+        )
 
     def weight(self, path: str) -> float:
         """Weigh a path: less than 1 if it is beside the source and of no kind asked for.
 
         A path of several kinds (a document within the tests) is in full if one was asked for.
         """
-        asked = [is_asked for of_path, is_asked in self._kinds if of_path.search(path)]
-        return 1.0 if not asked or any(asked) else WEIGHT_BESIDE_SOURCE
+        kinds = _kinds_of(path)
+        return WEIGHT_BESIDE_SOURCE if kinds and kinds.isdisjoint(self._asked) else 1.0
+
+
+@lru_cache(maxsize=50_000)
+def _kinds_of(path: str) -> frozenset[int]:
+    return frozenset(kind for kind, (of_path, _) in enumerate(_KINDS) if of_path.search(path))
