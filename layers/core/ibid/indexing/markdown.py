@@ -43,9 +43,10 @@ def markdown_spans(lines: Sequence[str]) -> list[Span]:
     for row, level, title in headings(lines):
         spans.append(Span(start, row, symbol, group))
         above = [(depth, name) for depth, name in above if depth < level]
-        group = heading_symbol([name for _, name in above]) or title
+        over = heading_symbol([name for _, name in above])
         above.append((level, title))
         start, symbol = row, heading_symbol([name for _, name in above])
+        group = over or symbol  # a heading joins what stands under it
     spans.append(Span(start, len(lines), symbol, group))
     return spans
 

@@ -58,12 +58,13 @@ def fit(lines: Sequence[str], spans: Iterable[Span], *, whole: int = WHOLE_LINES
             sized[-1] = replace(sized[-1], end=trimmed.end)
             continue
         sized.extend(_windowed(trimmed, whole))
-    return [
+    pieces = (
         piece
         for joined in _joined(sized)
         for part in _capped(lines, joined)
         if (piece := _trim(lines, part)) is not None
-    ]
+    )
+    return _without_inner(sorted(pieces, key=lambda piece: (piece.start, -piece.end)))
 
 
 def windows(start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -133,3 +134,13 @@ def _capped(lines: Sequence[str], span: Span) -> Iterator[Span]:
             yield replace(span, start=start, end=row)
             start, characters = row, len(lines[row]) + 1
     yield replace(span, start=start, end=span.end)
+
+
+def _without_inner(spans: Iterable[Span]) -> list[Span]:
+    """Drop what lies within another of the same name: windows overlap, so their pieces may."""
+    kept: list[Span] = []
+    for span in spans:
+        last = kept[-1] if kept else None
+        if last is None or span.end > last.end or span.symbol != last.symbol:
+            kept.append(span)
+    return kept
