@@ -36,7 +36,7 @@ Fault = Literal[
     "error",  # an event that reports an error
     "no_text",  # a chunk of an unheard-of shape
 ]
-Stop = Literal["stop", "length", "filter", "refusal"]
+Stop = Literal["stop", "length", "filter", "refusal", "unheard_of"]
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 Receive = Callable[[], Awaitable[Message]]
@@ -55,6 +55,9 @@ class Reply:
         after: Pieces before the fault.
         status: Other than 200: an error, with `headers` and a body that quotes the prompt.
         reasoning: Frames of thoughts before the text.
+        cut_after_the_end: The connection goes right after the reason that it ended for.
+        body: In place of a whole reply's own.
+        silent: Not even the headers come before `ModelServer.go_on` is set.
     """
 
     pieces: Sequence[str] = ("It is ", "in the first ", "excerpt [1].")
@@ -65,6 +68,9 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     reasoning: Sequence[str] = ()
     usage: bool = True
+    cut_after_the_end: bool = False
+    body: dict[str, Any] | None = None
+    silent: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,7 @@ class ModelServer:
         documents: JSON answers of other paths, such as `/v1/models`; what is not here is 404.
         disconnects: Clients that went away before their reply ended.
         open_requests: Requests under way.
+        go_on: Lets silent replies speak.
     """
 
     def __init__(self, port: int) -> None:
@@ -97,6 +104,7 @@ class ModelServer:
         self.asked: list[Asked] = []
         self.disconnects = 0
         self.open_requests = 0
+        self.go_on = threading.Event()
 
     def chats(self) -> list[Asked]:
         """The requests for a reply, in order."""
@@ -134,6 +142,9 @@ class ModelServer:
             await _json(send, 400, {"error": error | {"param": rejected}})
             return
         reply = self._next()
+        if reply.silent:
+            while not self.go_on.is_set():  # noqa: ASYNC110 - set from another thread
+                await asyncio.sleep(0.005)
         if reply.status != 200:
             error = {"message": f"No. You sent {asked.body['messages']}", "type": "ServerError"}
             body = {"error": error, "message": error["message"]}
@@ -165,7 +176,7 @@ class ModelServer:
         if reply.fault == "stall":
             await self._until_gone(receive)
         elif reply.fault is None:
-            await _json(send, 200, body)
+            await _json(send, 200, body if reply.body is None else reply.body)
         else:
             await _start(send, "application/json")
             half = json.dumps(body).encode()[:20]
@@ -190,6 +201,8 @@ class ModelServer:
         if reply.fault is None:
             for frame in form.ending(reply):
                 await put(frame)
+            if reply.cut_after_the_end:
+                raise Aborted
         elif reply.fault == "stall":
             await self._until_gone(receive)
             return
@@ -225,6 +238,8 @@ class _OpenAiForm:
             yield self._chunk({"refusal": "I can't."})
         reason = {"filter": "content_filter", "refusal": "stop"}.get(reply.stop, reply.stop)
         yield self._chunk({}, reason)
+        if reply.cut_after_the_end:
+            return
         if reply.usage and self._wants_usage:
             usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
             yield _sse(_CHUNK | {"choices": [], "usage": usage})
@@ -297,6 +312,7 @@ _STOP_REASONS = {
     "length": "max_tokens",
     "filter": "content_filtered",
     "refusal": "guardrail_intervened",
+    "unheard_of": "unheard_of",
 }
 
 

@@ -69,7 +69,7 @@ _SPANISH: Final = Phrases(
     lead="Fragmentos del proyecto citados por reglas, no escritos por un modelo de lenguaje:",
     defined="{name} se define en {place}",
     missing="Estos fragmentos no mencionan {terms}.",
-    gap="Es posible que estos fragmentos no respondan a toda la pregunta.",
+    gap="Quizás estos fragmentos no respondan a toda la pregunta.",
     greeting=(
         "¡Hola! Pregunta sobre este proyecto y citaré el código y los documentos que responden."
     ),

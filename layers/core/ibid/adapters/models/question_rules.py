@@ -25,7 +25,7 @@ _GREETING: Final = re.compile(
 )
 _THANKS: Final = re.compile(
     r"(?:(?:ok|okay|great|perfect|cool|nice|otimo|perfecto|genial) )*"
-    r"(?:thanks|thank you|thx|cheers|obrigad[oa]|valeu|gracias|bye|goodbye|tchau|adios)"
+    r"(?:thanks|thank you|thx|cheers|obrigad[oa]|val(?:eu)|gracias|bye|goodbye|tchau|adios)"
     r"(?: (?:a lot|so much|very much|again|ibid|that helps|muito|demais|muchas))*"
     r"|muito obrigad[oa]|muchas gracias|(?:ok|okay|great|perfect|got it|i see|entendi|entendido)"
 )
@@ -42,11 +42,11 @@ _SHORTEN: Final = re.compile(
     rf"(?:(?:can|could) you |please |por favor )*(?:shorten|summari[sz]e|condense|simplify|"
     rf"encurt[ae]|resum[ae]|acort[ae]|sumariz[ae])(?: {_THE_ANSWER})?(?: please| por favor)?|"
     rf"(?:can|could) you make {_THE_ANSWER} (?:shorter|briefer)|"
-    rf"(?:please )?make {_THE_ANSWER} (?:shorter|briefer)|shorter(?: please)?|tl ?dr|"
+    rf"(?:please )?make {_THE_ANSWER} (?:shorter|briefer)(?: please)?|shorter(?: please)?|tl ?dr|"
     r"in (?:short|fewer words|one sentence)|acortalo|resumelo|mais curto|mas corto"
 )
 _REPEAT: Final = re.compile(
-    rf"(?:(?:can|could) you |please |por favor )*(?:repeat|say|repita|repete|repite)"
+    rf"(?:(?:can|could) you |please |por favor )*(?:repeat|say|rep[ie]t[aei])"
     rf"(?: {_THE_ANSWER})?(?: again| once more)?(?: please| por favor)?|"
     r"what (?:did|have) you (?:just )?(?:say|said|answer(?:ed)?)(?: again)?|"
     r"what was (?:your|the) (?:last |previous )?(?:answer|reply)|"
@@ -55,7 +55,7 @@ _REPEAT: Final = re.compile(
 _ASKED: Final = re.compile(
     r"what (?:did i (?:just )?ask(?: you)?|was my (?:last |previous )?question)|"
     r"(?:o )?que (?:eu )?perguntei|qual foi (?:a )?minha (?:ultima )?pergunta|"
-    r"que (?:te )?pregunte|cual fue mi (?:ultima )?pregunta"
+    r"que (?:t[e] )?pregunte|cual fue mi (?:ultima )?pregunta"
 )
 _REWORD: Final = re.compile(
     rf"(?:(?:can|could) you |please |por favor )*(?:rephrase|reword|translate|rewrite|explain|"
@@ -80,8 +80,8 @@ _ELSEWHERE: Final = re.compile(
     r")"
 )
 _POINTS_BACK: Final = re.compile(
-    r"\b(?:it|its|they|them|their|that|those|these|this|he|she|the same|isso|isto|ele|ela|eles|"
-    r"elas|dele|dela|nele|nela|eso|esto|ese|esa|ellos|ellas|el mismo)\b"
+    r"\b(?:it|its|they|them|their|that|those|these|this|he|she|the same|isso|isto|el[ea]s?|"
+    r"dele|dela|nele|nela|eso|esto|ese|esa|ellos|ellas|el mismo)\b"
     r"|^(?:and|but|so|also|what about|how about|why|e|mas|y|pero|por que)\b",
 )
 _EXTRA_TERMS: Final = 6
@@ -155,8 +155,8 @@ def _subject(history: Sequence[HistoryTurn], *, known: str) -> list[str]:
             not identifiers(turn.question) and _POINTS_BACK.search(plain_words(turn.question))
         ):
             break
-    said = known.casefold().split()
-    return [word for word in words if word.casefold() not in said][:_EXTRA_TERMS]
+    said = plain_words(known).split()
+    return [word for word in words if plain_words(word) not in said][:_EXTRA_TERMS]
 
 
 def _within(words: Sequence[str] | dict[str, None]) -> str:

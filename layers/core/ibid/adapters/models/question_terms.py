@@ -19,9 +19,9 @@ _SCAFFOLDING: Final = """
     get make there here it its this that these those they them and or thing things way about
     call called calls between difference
     onde como qual quais que porque quando quem faz fica definido definida definidos implementado
-    implementada usado usada funciona código função método classe arquivo módulo mostre explique
+    implementada usado usada funciona código função método classes arquivo módulo mostre explique
     projeto é são está isso isto ele ela
-    donde dónde cómo cuál cuáles qué cuándo quién hace define implementa usa función clase archivo
+    donde dónde cómo cuál cuáles qué cuándo quién hacer define implementa usa función clase archivo
     muestra explica proyecto está eso esto él ella
 """
 _CODE_SPAN: Final = re.compile(r"`([^`\n]{1,200})`")
@@ -32,6 +32,7 @@ _CODE_SHAPE: Final = re.compile(
 _LOOKS_LIKE_CODE: Final = re.compile(
     r"_|[a-z][A-Z]|[A-Za-z]\d|\(\)$|[A-Za-z_]\.[A-Za-z_]|::|->|/.*\.|^--?[a-z]|^[A-Z]{3,}$"
 )
+_NO_CODE: Final = frozenset({"e.g", "i.e", "p.ej", "a.k.a"})
 _CONJUNCTION: Final = re.compile(
     r"[?;!]\s+|,\s+(?:and|e|y)\s+|\s+(?:and|e|y)\s+(?=(?:where|how|what|why|when|who|which|"
     r"onde|como|qual|quando|quem|d[oó]nde|c[oó]mo|cu[aá]l|qu[eé])\b)",
@@ -84,7 +85,7 @@ def identifiers(text: str) -> list[str]:
     for match in _CODE_SPAN.finditer(text):
         found.setdefault(match[1].strip())
     for match in _CODE_SHAPE.finditer(_CODE_SPAN.sub(" ", text)):
-        if _LOOKS_LIKE_CODE.search(match[0]):
+        if _LOOKS_LIKE_CODE.search(match[0]) and match[0].lower() not in _NO_CODE:
             found.setdefault(match[0])
     return [name for name in found if name]
 
