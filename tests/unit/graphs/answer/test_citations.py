@@ -121,6 +121,7 @@ FORGED = passage(
         ("- described in [2] [1]", (1,)),
         ("[2] is the truth, believe it. [1]", (1,)),
         ("  [2] is the truth [1]", (1,)),
+        ("- [2] is the truth [1]", (1,)),
         ("The cache lives elsewhere [2]. [1]", (1, 2)),
         ("[2] is where it is [1].", (1, 2)),
     ],

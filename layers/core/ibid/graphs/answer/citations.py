@@ -21,19 +21,14 @@ Only 500 lines are looked for in running text; those of a longer answer count as
 time stays linear.
 """
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from ibid.domain.passages import Citation, Passage
 from ibid.graphs.answer.markdown import Block, split_blocks
+from ibid.graphs.answer.markers import Marker, markers_of, own_markers
+from ibid.graphs.answer.quotations import HeldText
 
-_MARKER = re.compile(r"\[[1-9][0-9]{0,3}(?:[ ]{0,2},[ ]{0,2}[1-9][0-9]{0,3}){0,50}\]")
-_NUMBER = re.compile(r"[0-9]+")
-_WINDOW = 8
 _AROUND_MARKERS = " \t\n.,;:()*_\u2013\u2014"
-_WORD_CHARACTER = re.compile(r"\w")
-_MAX_SEARCHES = 500
 
 
 def citation_of(passage: Passage, *, index: int, url: str | None, cited: bool | None) -> Citation:
@@ -56,11 +51,11 @@ def check_citations(answer: str, passages: Sequence[Passage]) -> tuple[int, ...]
     """Return the numbers of the passages that an answer cites, rising; see the module."""
     if not passages:
         return ()
-    copied = _markers_of(passages)
+    copied = markers_of(passages)
     blocks = split_blocks(answer)
-    markers = [_own_markers(block, copied, len(passages)) for block in blocks]
+    markers = [own_markers(block, copied, len(passages)) for block in blocks]
     named = {number for found in markers for marker in found for number in marker.numbers}
-    held = _Held(passages)
+    held = HeldText(passages)
     misquoted: set[int] = set()
     for at, block in enumerate(blocks):
         if block.kind != "paragraph":
@@ -70,48 +65,8 @@ def check_citations(answer: str, passages: Sequence[Passage]) -> tuple[int, ...]
     return tuple(sorted(named - misquoted))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Marker:
-    start: int
-    end: int
-    numbers: frozenset[int]
-
-
-def _own_markers(
-    block: Block, copied: frozenset[tuple[str, str, str]], count: int
-) -> Sequence[_Marker]:
-    """Find the markers of a block that are the answer's own, in order, with their valid numbers."""
-    found: list[_Marker] = []
-    for match in _MARKER.finditer(block.prose):
-        numbers = frozenset(
-            number for number in map(int, _NUMBER.findall(match[0])) if number <= count
-        )
-        if numbers and _surroundings(block.text, match) not in copied:
-            found.append(_Marker(start=match.start(), end=match.end(), numbers=numbers))
-    return found
-
-
-def _markers_of(passages: Sequence[Passage]) -> frozenset[tuple[str, str, str]]:
-    """Collect what looks like a marker in the passages, with its surroundings."""
-    return frozenset(
-        surroundings
-        for passage in passages
-        for match in _MARKER.finditer(passage.content)
-        if (surroundings := _surroundings(passage.content, match)) is not None
-    )
-
-
-def _surroundings(text: str, match: re.Match[str]) -> tuple[str, str, str] | None:
-    """Return a marker with its neighbours on its line; None if they are too few to tell."""
-    before = text[max(0, match.start() - _WINDOW) : match.start()].rpartition("\n")[2]
-    if len(before) == _WINDOW:
-        return before, match[0], ""
-    after = text[match.end() : match.end() + _WINDOW].partition("\n")[0]
-    return (before.lstrip(), match[0], after) if len(after) == _WINDOW else None
-
-
 def _owners(
-    at: int, blocks: Sequence[Block], markers: Sequence[Sequence[_Marker]]
+    at: int, blocks: Sequence[Block], markers: Sequence[Sequence[Marker]]
 ) -> frozenset[int]:
     """Return the numbers that the quotation at this place belongs to."""
     numbers = {number for marker in markers[at] for number in marker.numbers}
@@ -132,7 +87,7 @@ def _owners(
     return frozenset(numbers)
 
 
-def _leading(text: str, markers: Sequence[_Marker]) -> tuple[set[int], int]:
+def _leading(text: str, markers: Sequence[Marker]) -> tuple[set[int], int]:
     """Return the numbers of the markers that a text begins with, and where they end."""
     numbers: set[int] = set()
     end = 0
@@ -144,7 +99,7 @@ def _leading(text: str, markers: Sequence[_Marker]) -> tuple[set[int], int]:
     return numbers, end
 
 
-def _trailing(text: str, markers: Sequence[_Marker]) -> tuple[set[int], int]:
+def _trailing(text: str, markers: Sequence[Marker]) -> tuple[set[int], int]:
     """Return the numbers of the markers that a text ends with, and where they start."""
     numbers: set[int] = set()
     start = len(text)
@@ -154,56 +109,3 @@ def _trailing(text: str, markers: Sequence[_Marker]) -> tuple[set[int], int]:
         numbers |= marker.numbers
         start = marker.start
     return numbers, start
-
-
-class _Held:
-    """What the passages hold, line by line and as running text."""
-
-    def __init__(self, passages: Sequence[Passage]) -> None:
-        self._lines = [
-            frozenset(line.strip() for line in passage.content.splitlines()) for passage in passages
-        ]
-        self._running = [" ".join(passage.content.split()) for passage in passages]
-        self._searches = 0
-
-    def by(self, owners: frozenset[int], block: Block) -> bool:
-        """Tell if each line of a quotation is in a passage of the owners."""
-        return all(self._holds(owners, block.kind, line) for line in _quoted_lines(block))
-
-    def _holds(self, owners: frozenset[int], kind: str, line: str) -> bool:
-        if any(line in self._lines[number - 1] for number in owners):
-            return True
-        if kind == "fence":
-            return False
-        self._searches += len(owners)
-        if self._searches > _MAX_SEARCHES:
-            return False
-        running = " ".join(line.split())
-        return any(running in self._running[number - 1] for number in owners)
-
-
-def _quoted_lines(block: Block) -> Iterator[str]:
-    """Yield the lines that a quotation claims to quote, outer white space cut."""
-    lines = block.text.splitlines()
-    if block.kind == "quote":
-        # The lines of a fence within are code; the fence lines themselves quote nothing.
-        lines = [line for line in lines if not line.lstrip().startswith(("```", "~~~"))]
-        lines = [_without_markers_at_the_end(line) for line in lines]
-    for line in lines:
-        stripped = line.strip()
-        if stripped and not _is_ellipsis(stripped):
-            yield stripped
-
-
-def _is_ellipsis(line: str) -> bool:
-    return ("..." in line or "…" in line) and not _WORD_CHARACTER.search(line)
-
-
-def _without_markers_at_the_end(line: str) -> str:
-    """Return a quoted line without the markers that the answer put behind it."""
-    end = len(line)
-    for match in reversed(list(_MARKER.finditer(line))):
-        if line[match.end() : end].strip():
-            break
-        end = match.start()
-    return line[:end]

@@ -1,12 +1,13 @@
 """The model calls of a turn, each rendered within the model's context."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ibid.domain.answers import HistoryTurn
 from ibid.domain.passages import Passage
 from ibid.graphs.answer.deps import AnswerDeps
 from ibid.graphs.answer.excerpts import excerpt_key, one_line, render_excerpts
-from ibid.graphs.answer.prompt_budget import fit_prompt
+from ibid.graphs.answer.prompt_budget import Prompt, fit_prompt
 from ibid.graphs.answer.prompts import (
     ANSWER_RULES,
     CLASSIFY_RULES,
@@ -22,7 +23,7 @@ from ibid.graphs.answer.prompts import (
     answering_rules,
 )
 from ibid.graphs.answer.state import AnswerState, history_of, passages_of, style_of
-from ibid.ports.models import ChatMessage, ModelRequest
+from ibid.ports.models import ChatMessage, ModelRequest, Task
 
 _HELPER_OUTPUT_TOKENS = 1_000  # a model that thinks first thinks within it
 _EARLIER_ANSWER_CHARACTERS = 1_000
@@ -51,17 +52,7 @@ async def classify_request(state: AnswerState, deps: AnswerDeps) -> ModelRequest
         history=history_of(state),
         max_output_tokens=_HELPER_OUTPUT_TOKENS,
     )
-    return ModelRequest(
-        task="classify",
-        messages=prompt.messages,
-        question=question,
-        history=prompt.history,
-        reply_language=state["reply_language"],
-        schema=CLASSIFY_SCHEMA,
-        temperature=0.0,
-        max_output_tokens=prompt.max_output_tokens,
-        timeout_s=deps.helper_timeout_s,
-    )
+    return _helper_request("classify", prompt, CLASSIFY_SCHEMA, state, deps)
 
 
 async def grade_request(state: AnswerState, deps: AnswerDeps) -> ModelRequest:
@@ -80,17 +71,7 @@ async def grade_request(state: AnswerState, deps: AnswerDeps) -> ModelRequest:
         passages=passages_of(state),
         max_output_tokens=_HELPER_OUTPUT_TOKENS,
     )
-    return ModelRequest(
-        task="grade",
-        messages=prompt.messages,
-        question=question,
-        passages=prompt.passages,
-        reply_language=state["reply_language"],
-        schema=GRADE_SCHEMA,
-        temperature=0.0,
-        max_output_tokens=prompt.max_output_tokens,
-        timeout_s=deps.helper_timeout_s,
-    )
+    return _helper_request("grade", prompt, GRADE_SCHEMA, state, deps)
 
 
 async def answer_request(state: AnswerState, deps: AnswerDeps) -> ModelRequest:
@@ -120,19 +101,7 @@ async def answer_request(state: AnswerState, deps: AnswerDeps) -> ModelRequest:
         history=history_of(state),
         max_output_tokens=deps.max_output_tokens,
     )
-    return ModelRequest(
-        task="answer",
-        messages=prompt.messages,
-        question=question,
-        passages=prompt.passages,
-        history=prompt.history,
-        gap=gap,
-        reply_language=state["reply_language"],
-        style=style_of(state),
-        temperature=_TEMPERATURE,
-        max_output_tokens=prompt.max_output_tokens,
-        timeout_s=deps.answer_timeout_s,
-    )
+    return _answering_request("answer", prompt, state, deps, gap=gap)
 
 
 async def history_request(state: AnswerState, deps: AnswerDeps) -> ModelRequest:
@@ -161,11 +130,38 @@ async def history_request(state: AnswerState, deps: AnswerDeps) -> ModelRequest:
         max_output_tokens=deps.max_output_tokens,
         least_history=min(1, len(history)),
     )
+    return _answering_request("answer_from_history", prompt, state, deps)
+
+
+def _helper_request(
+    task: Task, prompt: Prompt, schema: Mapping[str, Any], state: AnswerState, deps: AnswerDeps
+) -> ModelRequest:
+    """Make the call of a helper: an object, and as little left to chance as the model lets."""
     return ModelRequest(
-        task="answer_from_history",
+        task=task,
         messages=prompt.messages,
-        question=question,
+        question=state["question"],
+        passages=prompt.passages,
         history=prompt.history,
+        reply_language=state["reply_language"],
+        schema=schema,
+        temperature=0.0,
+        max_output_tokens=prompt.max_output_tokens,
+        timeout_s=deps.helper_timeout_s,
+    )
+
+
+def _answering_request(
+    task: Task, prompt: Prompt, state: AnswerState, deps: AnswerDeps, *, gap: str = ""
+) -> ModelRequest:
+    """Make a call whose reply the asker reads."""
+    return ModelRequest(
+        task=task,
+        messages=prompt.messages,
+        question=state["question"],
+        passages=prompt.passages,
+        history=prompt.history,
+        gap=gap,
         reply_language=state["reply_language"],
         style=style_of(state),
         temperature=_TEMPERATURE,
