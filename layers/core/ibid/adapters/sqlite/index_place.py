@@ -83,9 +83,15 @@ class GenerationPlace:
         """List the writers' folders, those that a killed process left included."""
         return sorted(self.project.folder.glob(f"{self.number}.*.writing"))
 
+    def folders(self) -> Sequence[Path]:
+        """List the folders whose entries make the sealed file found, the innermost first."""
+        return self.file.parents[:4]  # project, tenant, root, and where the root is
+
     def remove(self) -> None:
-        """Remove the sealed file and every writer's folder; repeatable."""
+        """Remove the sealed file, every writer's folder and broken-off migrations; repeatable."""
         self.file.unlink(missing_ok=True)
+        for draft in self.project.folder.glob(f"{self.file.name}.*.migrating"):
+            draft.unlink(missing_ok=True)
         for workshop in self.workshops():
             shutil.rmtree(workshop, ignore_errors=True)
 

@@ -1,6 +1,6 @@
 """The tables of a generation's database, their version, and how an older file becomes current."""
 
-import os
+import secrets
 import shutil
 import sqlite3
 from collections.abc import Callable, Mapping
@@ -91,7 +91,7 @@ def make_current(
             f"{path.name} has schema {found}, which can't be migrated to {version}: index again"
         )
     arrays = map_arrays(path)
-    draft = path.with_name(f"{path.name}.{os.getpid()}.migrating")
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.migrating")
     try:
         with path.open("rb") as source, draft.open("wb") as target:
             shutil.copyfileobj(source, target)

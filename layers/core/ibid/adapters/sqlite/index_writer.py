@@ -8,16 +8,14 @@ import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ibid.adapters.sqlite.index_analysis import Numbers, WordNumbers, header_words, text_words
-from ibid.adapters.sqlite.index_bm25 import weighed
 from ibid.adapters.sqlite.index_file import ArraySource, append_arrays, make_durable
 from ibid.adapters.sqlite.index_place import GenerationPlace
-from ibid.adapters.sqlite.index_postings import Keys, Postings, pair_keys, word_keys
 from ibid.adapters.sqlite.index_rows import (
     CHUNK_COLUMNS,
     CHUNK_VALUES,
@@ -27,6 +25,7 @@ from ibid.adapters.sqlite.index_rows import (
     row_of,
 )
 from ibid.adapters.sqlite.index_schema import SCHEMA
+from ibid.adapters.sqlite.index_terms import TermsDraft
 from ibid.adapters.sqlite.index_vectors import VectorSpool
 from ibid.domain.passages import Chunk, Vector
 from ibid.ports.index import GenerationFacts
@@ -65,19 +64,6 @@ Order = npt.NDArray[np.int64]
 
 class Abandoned(Exception):
     """The generation was aborted, or opened by another writer, while it was written."""
-
-
-class _Terms:
-    """The postings of chunks or of files, and the lengths that BM25 divides by."""
-
-    def __init__(self, postings: Postings) -> None:
-        self.postings = postings
-        self.lengths: list[int] = []
-
-    def add(self, row: int, words: Numbers, *pairs: Keys) -> None:
-        """Add the next row's single words, which make its length, and its pairs, which don't."""
-        self.postings.add(row, np.concatenate([word_keys(words), *pairs]))
-        self.lengths.append(len(words))
 
 
 class GenerationDraft:
@@ -148,24 +134,15 @@ class GenerationDraft:
             self._check()
             if self._chunks and (self._vectors.count > 0) != (embedding_signature is not None):
                 raise ValueError("vectors and a signature come together")
-            order = self._order_chunks()
-            first_rows = np.array(
-                self._column("SELECT first_chunk FROM files ORDER BY id"), np.int64
-            )
-            facts = GenerationFacts(
-                embedding_signature=embedding_signature,
-                main_language=main_language,
-                chunk_count=len(order),
-                path_count=len(first_rows),
-                commit_sha=commit_sha,
-                source_digest=source_digest,
-            )
-            postings = self._analyse(main_language)
-            self._keep_facts(facts)
-            self._database.execute("COMMIT")
-            self._database.close()
-            append_arrays(self._file, self._arrays(order, first_rows, postings))
-            self._publish()
+            try:
+                facts = self._build(embedding_signature, main_language, commit_sha, source_digest)
+                self._publish()
+            except (FileNotFoundError, sqlite3.Error) as error:
+                if self._workshop.exists():
+                    raise
+                raise Abandoned from error
+            self._stopped.set()
+            self._clear()
             return facts
 
     def stop(self) -> None:
@@ -182,6 +159,30 @@ class GenerationDraft:
         if self._stopped.is_set():
             raise Abandoned
 
+    def _build(
+        self,
+        embedding_signature: str | None,
+        main_language: str,
+        commit_sha: str | None,
+        source_digest: str,
+    ) -> GenerationFacts:
+        order = self._order_chunks()
+        first_rows = np.array(self._column("SELECT first_chunk FROM files ORDER BY id"), np.int64)
+        facts = GenerationFacts(
+            embedding_signature=embedding_signature,
+            main_language=main_language,
+            chunk_count=len(order),
+            path_count=len(first_rows),
+            commit_sha=commit_sha,
+            source_digest=source_digest,
+        )
+        terms = self._analyse(main_language)
+        self._keep_facts(facts)
+        self._database.execute("COMMIT")
+        self._database.close()
+        append_arrays(self._file, self._arrays(order, first_rows, terms))
+        return facts
+
     def _order_chunks(self) -> Order:
         """Number files and chunks by path; tell which vector each chunk's is."""
         self._database.execute(_NUMBER_FILES)
@@ -189,29 +190,17 @@ class GenerationDraft:
         seq = self._column("SELECT seq FROM spooled ORDER BY file_path, chunk_index")
         return np.array(seq, np.int64) - 1
 
-    def _analyse(self, language: str) -> tuple[_Terms, _Terms]:
-        words = WordNumbers()
-        chunks = _Terms(Postings(self._workshop, "chunks"))
-        files = _Terms(Postings(self._workshop, "files"))
-        file_at, file_numbers = 0, [np.empty(0, np.uint32)]
-        for row, (file_id, *columns) in enumerate(self._database.execute(_READ_CHUNKS)):
+    def _analyse(self, language: str) -> TermsDraft:
+        terms = TermsDraft(self._workshop, language)
+        for file, *columns in self._database.execute(_READ_CHUNKS):
             self._check()
-            chunk = chunk_of(tuple(columns))
-            header = words.of(header_words(chunk, language=language))
-            text = words.of(text_words(chunk, language=language))
-            single = np.concatenate([header, text])
-            chunks.add(row, single, pair_keys(text))
-            if file_id != file_at:
-                files.add(file_at, np.concatenate(file_numbers))
-                file_at, file_numbers = file_id, []
-            file_numbers.append(text)
-        if chunks.lengths:
-            files.add(file_at, np.concatenate(file_numbers))
+            terms.add(file, chunk_of(tuple(columns)))
+        terms.end()
         self._database.executemany(
             "INSERT INTO words VALUES (CAST(? AS TEXT), ?)",
-            ((encoded(word), number) for word, number in sorted(words.items())),
+            ((encoded(word), number) for word, number in sorted(terms.words.items())),
         )
-        return chunks, files
+        return terms
 
     def _keep_facts(self, facts: GenerationFacts) -> None:
         project = self._place.project
@@ -230,16 +219,10 @@ class GenerationDraft:
             ),
         )
 
-    def _arrays(
-        self,
-        order: Order,
-        first_rows: Order,
-        postings: tuple[_Terms, _Terms],
-    ) -> Iterator[ArraySource]:
-        yield from self._vectors.arrays(order, first_rows)
-        for name, terms in zip(("chunks", "files"), postings, strict=True):
+    def _arrays(self, order: Order, first_rows: Order, terms: TermsDraft) -> Iterator[ArraySource]:
+        for array in chain(self._vectors.arrays(order, first_rows), terms.arrays()):
             self._check()
-            yield from weighed(terms.postings, terms.lengths, self._workshop, name)
+            yield array
         ends = np.append(first_rows, len(order))
         yield ArraySource("first_rows", "<i8", ends.shape, [ends])
 
@@ -247,18 +230,9 @@ class GenerationDraft:
         self._check()
         if self._place.file.exists():
             raise Abandoned
-        try:
-            self._file.rename(self._place.file)
-        except FileNotFoundError as error:
-            raise Abandoned from error
-        for folder in (
-            self._place.file.parent,
-            self._place.file.parent.parent,
-            self._place.project.root,
-        ):
+        self._file.rename(self._place.file)
+        for folder in self._place.folders():
             make_durable(folder)
-        self._stopped.set()
-        self._clear()
 
     def _clear(self) -> None:
         self._database.close()
