@@ -247,9 +247,12 @@ class _Indexed:
         self.chunks = sum(map(len, files.values()))
 
     async def __aenter__(self) -> Self:
+        vectors = await self._vectors()
         writer = await self._index.write(tenant=TENANT, project_id="p", generation=GENERATION)
+        at = 0
         for chunks in self._files.values():
-            await writer.add(chunks, await self._vectors(chunks))
+            await writer.add(chunks, vectors[at : at + len(chunks)] if vectors else None)
+            at += len(chunks)
         await writer.seal(
             embedding_signature=self._embedder.signature if self._embedder else None,
             main_language=most_spoken(
@@ -288,20 +291,21 @@ class _Indexed:
         )
         return [each.file_path for each in ranked]
 
-    async def _vectors(self, chunks: Sequence[Chunk]) -> list[Vector] | None:
+    async def _vectors(self) -> list[Vector]:
         if self._embedder is None:
-            return None
+            return []
         texts = [
             embedded_text(chunk.file_path, chunk.symbol, chunk.content)
             if self._titles
             else chunk.content
+            for chunks in self._files.values()
             for chunk in chunks
         ]
-        return [
-            vector
-            for at in range(0, len(texts), BATCH)
-            for vector in await self._embedder.embed_passages(texts[at : at + BATCH])
-        ]
+        vectors: list[Vector] = []
+        for at in range(0, len(texts), BATCH):
+            vectors += await self._embedder.embed_passages(texts[at : at + BATCH])
+            self._embedder.save()  # a long run that is stopped goes on where it was
+        return vectors
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
