@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ibid.domain.answers import TurnResult
 from ibid.domain.conversations import Message, Run
@@ -16,9 +18,11 @@ from ibid.runs.transcript import Transcript
 
 logger = logging.getLogger(__name__)
 
+GiveUpAt = Callable[[], float]
+
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
-_LEAST_ATTEMPT_S = 0.25
+_LOOK_S = 0.25  # between two looks at the time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +103,7 @@ class Keeper:
         return End(terminator=event, event_id=transcript.next_id, message=message)
 
     async def keep(
-        self, run: Run, transcript: Transcript, ending: Ending, *, give_up_at: float
+        self, run: Run, transcript: Transcript, ending: Ending, *, give_up_at: GiveUpAt
     ) -> Entry:
         """Keep a run's end and return what is to be shown: it, or the end that came first.
 
@@ -107,7 +111,7 @@ class Keeper:
             run: Which.
             transcript: What was shown; citations are added to it where a `Done` needs them.
             ending: How it went.
-            give_up_at: The loop's time after which the end is owed.
+            give_up_at: Tells the loop's time after which the end is owed; it may come nearer.
         """
         if isinstance(ending, TurnResult):
             transcript.complete()
@@ -152,19 +156,19 @@ class Keeper:
         self.owed[run.id] = task
         task.add_done_callback(lambda _: self.owed.pop(run.id, None))
 
-    async def _insist(self, run: Run, end: End, *, give_up_at: float) -> Entry:
+    async def _insist(self, run: Run, end: End, *, give_up_at: GiveUpAt) -> Entry:
         pause_s = _FIRST_PAUSE_S
         while True:
             try:
                 return await self._attempt(run, end, give_up_at=give_up_at)
             except Unavailable as error:
                 _log(logging.WARNING, "run_end_retried", run, error)
-                if give_up_at - _time() <= pause_s:
+                if give_up_at() - _time() <= pause_s:
                     raise
             await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            pause_s = min(2 * pause_s, _LOOK_S)
 
-    async def _attempt(self, run: Run, end: End, *, give_up_at: float) -> Entry:
+    async def _attempt(self, run: Run, end: End, *, give_up_at: GiveUpAt) -> Entry:
         writing = asyncio.ensure_future(
             self._runs.end(
                 run.id,
@@ -179,21 +183,22 @@ class Keeper:
         )
         writing.add_done_callback(_take_note)
         # not awaited itself: a write that was begun is finished, whoever stops waiting for it
-        await asyncio.wait({writing}, timeout=max(give_up_at - _time(), _LEAST_ATTEMPT_S))
+        await asyncio.wait({writing}, timeout=_LOOK_S)
+        while not writing.done() and _time() < give_up_at():
+            await asyncio.wait({writing}, timeout=_LOOK_S)
         if not writing.done():
             raise StoreUnavailable("the app store gave no answer in time")
         kept = writing.result()
-        if kept.terminator is None:
-            return end.entry
-        return Entry(id=kept.last_event_id, event=kept.terminator)
+        return Entry(id=kept.last_event_id, event=kept.terminator or end.terminator)
 
     async def _pay(self, run: Run, end: End, after: "asyncio.Future[None] | None") -> None:
         if after is not None:
             await asyncio.wait({after})
         pause_s = _FIRST_PAUSE_S
         while True:
+            wait_until = _time() + _LONGEST_PAUSE_S
             try:
-                await self._attempt(run, end, give_up_at=_time() + _LONGEST_PAUSE_S)
+                await self._attempt(run, end, give_up_at=partial(float, wait_until))
             except (RunNotFound, LeaseLost):
                 return
             except Unavailable:

@@ -234,8 +234,10 @@ class LiveRun:
             self._log(logging.ERROR, "run_cleanup_abandoned", None)
         self.hurry(loop.time() + self._limits.keep_s)
         ending = self._ending.result()
-        end = self._keeper.keep(self.run, self._transcript, ending, give_up_at=self._give_up_at)
-        self._show_end(await end)
+        entry = await self._keeper.keep(
+            self.run, self._transcript, ending, give_up_at=lambda: self._give_up_at
+        )
+        self._show_end(entry)
 
     def _supervisor_done(self, supervisor: asyncio.Task[None]) -> None:
         """Finish in another task what a cancelled or failed one left."""
@@ -252,8 +254,7 @@ class LiveRun:
         self._supervisor.add_done_callback(self._supervisor_done)
 
     def _show_end(self, entry: Entry) -> None:
-        if not self._move(Stage.ENDED):
-            return
+        self._move(Stage.ENDED)
         self._unattended.cancel()
         self._transcript.end(entry)
         logger.info("run_ended", extra={"run_id": self.id, "last_event_id": entry.id})

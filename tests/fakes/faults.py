@@ -1,0 +1,103 @@
+"""Faults at every await: of a port's calls, and of every task of an event loop."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from typing import Any, Literal
+
+At = Callable[[str], Awaitable[None]]
+
+
+class Faulty:
+    """A port whose calls ask `at` for a fault before they begin and after they are done.
+
+    `at` is given `name:before` or `name:after`; after means that the work is done and only its
+    answer is lost.
+    """
+
+    def __init__(self, port: object, at: At) -> None:
+        self._port = port
+        self._at = at
+
+    def __getattr__(self, name: str) -> Callable[..., Coroutine[Any, Any, Any]]:
+        method = getattr(self._port, name)
+
+        async def call(*args: object, **kwargs: object) -> object:
+            await self._at(f"{name}:before")
+            result = await method(*args, **kwargs)
+            await self._at(f"{name}:after")
+            return result
+
+        return call
+
+
+Kind = Literal["error", "late error", "cancel"]
+
+
+class InjectedError(Exception):
+    """Nobody expects this one."""
+
+
+class Injector:
+    """A task factory: every suspension of every task is counted, and one of them goes wrong.
+
+    Args:
+        at: Which, from 1; 0 only counts.
+        kind: `error` is raised at once, `late error` in the place of what was waited for,
+            `cancel` cancels the task.
+
+    Attributes:
+        suspensions: How many there were.
+    """
+
+    def __init__(self, at: int = 0, kind: Kind = "error") -> None:
+        self._at = at
+        self._kind = kind
+        self.suspensions = 0
+
+    def __call__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        work: Coroutine[Any, Any, Any] | Generator[Any, None, Any],
+        **options: Any,  # noqa: ANN401 - a task factory's, which differ by Python version
+    ) -> "asyncio.Task[Any]":
+        return asyncio.Task(self._run(work), loop=loop, **options)
+
+    async def _run(self, work: Coroutine[Any, Any, Any] | Generator[Any, None, Any]) -> object:
+        return await _Suspensions(work, self._fault)
+
+    def _fault(self) -> Kind | None:
+        self.suspensions += 1
+        return self._kind if self.suspensions == self._at else None
+
+
+class _Suspensions:
+    def __init__(
+        self,
+        work: Coroutine[Any, Any, Any] | Generator[Any, None, Any],
+        fault: Callable[[], Kind | None],
+    ) -> None:
+        self._work = work
+        self._fault = fault
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        error: BaseException | None = None
+        while True:
+            try:
+                waited_for = self._work.send(None) if error is None else self._work.throw(error)
+            except StopIteration as end:
+                return end.value
+            fault = self._fault()
+            error = None
+            if fault == "error":
+                error = InjectedError()
+                continue
+            if fault == "cancel":
+                task = asyncio.current_task()
+                if task is not None:
+                    task.cancel()
+            try:
+                yield waited_for
+            except BaseException as raised:  # noqa: BLE001 - thrown on into the work
+                error = raised
+            else:
+                error = InjectedError() if fault == "late error" else None

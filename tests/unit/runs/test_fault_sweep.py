@@ -1,0 +1,190 @@
+"""A fault at every await of the answer path, one at a time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from ibid.domain.answers import TurnInput, TurnResult
+from ibid.domain.errors import ModelUnavailable, StoreUnavailable
+from ibid.domain.events import Done, Entry, Failed, TokenDelta, TurnEvent
+from ibid.runs.live_run import LiveRun, Work
+from tests.fakes.faults import InjectedError, Injector, Kind
+from tests.fakes.samples import a_result, a_turn, scripted_work
+from tests.unit.runs.bench import Bench, text
+
+TOKENS = ["It ", "is ", "he", "re ", "[1]."]
+STORE_CALLS = 6  # begin, latest_messages, end: before and after
+
+
+async def _ask(bench: Bench, entries: list[Entry], runs: list[LiveRun], work: Work) -> None:
+    live = await bench.engine.start(a_turn(), work)
+    runs.append(live)
+    async for entry in live.events(30):
+        entries += [entry] if entry is not None else []  # at once, in case the next one fails
+
+
+async def _check(bench: Bench, entries: list[Entry], runs: list[LiveRun]) -> None:
+    """Whatever the reader saw is what a reload shows, and the conversation is free."""
+    for live in runs:
+        await live.wait_ended()
+    await bench.settle()
+    assert await bench.records.runs.live() == {}
+    ends = [entry for entry in entries if isinstance(entry.event, Done | Failed)]
+    assert len(ends) <= 1
+    if ends:
+        await bench.check(runs[0].id, entries)
+    else:  # the reader, too, can meet the fault: it has gone
+        messages = await bench.messages()
+        assert [message.role for message in messages] in ([], ["user", "assistant"])
+        assert "".join(message.content for message in messages[1:]) == text(entries)
+        assert [entry.id for entry in entries] == list(range(1, len(entries) + 1))
+    await bench.check_free()
+
+
+async def _sweep(bench: Bench, injector: Injector) -> list[Entry]:
+    loop = asyncio.get_running_loop()
+    entries: list[Entry] = []
+    runs: list[LiveRun] = []
+    loop.set_task_factory(injector)
+    try:
+        asking = loop.create_task(_ask(bench, entries, runs, scripted_work(*TOKENS)))
+        await asyncio.wait({asking})
+        for live in runs:
+            await live.wait_ended()
+    finally:
+        loop.set_task_factory(None)
+    error = None if asking.cancelled() else asking.exception()
+    assert error is None or isinstance(error, InjectedError)
+    await _check(bench, entries, runs)
+    return entries
+
+
+@pytest.mark.parametrize("kind", ["error", "late error", "cancel"])
+async def test_a_fault_at_any_suspension_of_any_task_leaves_one_terminator(kind: Kind) -> None:
+    counting = Injector()
+    bench = await Bench.make()
+    whole = await _sweep(bench, counting)
+    assert text(whole) == "".join(TOKENS)
+    assert counting.suspensions >= 20
+
+    for at in range(1, counting.suspensions + 1):
+        bench = await Bench.make()
+        injector = Injector(at, kind)
+
+        await _sweep(bench, injector)
+
+        assert injector.suspensions >= at, "the fault was never met"
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("away"), RuntimeError()])
+async def test_a_fault_of_any_store_call_leaves_one_terminator(error: Exception) -> None:
+    for at in range(1, STORE_CALLS + 1):
+        calls = 0
+
+        async def fail(_: str, at: int = at) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == at:
+                raise error
+
+        bench = await Bench.make()
+        bench.engine = bench.another(at=fail)
+        entries: list[Entry] = []
+        runs: list[LiveRun] = []
+
+        asking = asyncio.create_task(_ask(bench, entries, runs, scripted_work(*TOKENS)))
+        await asyncio.wait({asking})
+
+        assert asking.exception() in {None, error}
+        assert calls >= at
+        await _check(bench, entries, runs)
+
+
+@pytest.mark.parametrize("error", [ModelUnavailable("away"), RuntimeError()])
+async def test_a_fault_before_any_event_of_the_turn_leaves_one_terminator(
+    error: Exception,
+) -> None:
+    for at in range(len(TOKENS) + 1):
+        said = TOKENS[:at]
+
+        async def work(
+            _: TurnInput, said: list[str] = said
+        ) -> AsyncIterator[TurnEvent | TurnResult]:
+            for token in said:
+                yield TokenDelta(text=token)
+                await asyncio.sleep(0)
+            raise error
+
+        bench = await Bench.make()
+        entries: list[Entry] = []
+        runs: list[LiveRun] = []
+
+        await _ask(bench, entries, runs, work)
+
+        assert text(entries) == "".join(said)
+        await _check(bench, entries, runs)
+
+
+async def test_a_client_that_goes_after_any_event_leaves_one_message_of_what_it_saw() -> None:
+    for most in range(1, len(TOKENS) + 4):
+        bench = await Bench.make()
+        live = await bench.engine.start(a_turn(), scripted_work(*TOKENS))
+        entries: list[Entry] = []
+        events = live.events(30)
+        while len(entries) < most and (entry := await anext(events, None)) is not None:
+            entries.append(entry)
+
+        await events.aclose()
+
+        await _check_left(bench, entries, live)
+
+
+async def _check_left(bench: Bench, entries: list[Entry], live: LiveRun) -> None:
+    await live.wait_ended()
+    _, answer = await bench.messages()
+    assert answer.content == text(entries)
+    await bench.check_free()
+
+
+async def test_a_turn_cancelled_before_its_first_step_still_ends(bench: Bench) -> None:
+    live = await bench.engine.start(a_turn(), scripted_work("a"))
+
+    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        task.cancel()
+    entries = [entry async for entry in live.events(30) if entry is not None]
+
+    end = await bench.check(live.id, entries)
+    assert isinstance(end, Failed)
+    assert end.code == "RUN_CANCELLED"
+
+
+async def test_a_supervisor_that_is_cancelled_again_and_again_still_ends(bench: Bench) -> None:
+    live = await bench.engine.start(a_turn(), scripted_work("a"))
+    reading = asyncio.create_task(_collect(live))
+    mine = {asyncio.current_task(), reading}
+
+    while not live.ended.done():
+        for task in asyncio.all_tasks() - mine:
+            if task.get_name().startswith(("run ", "end of")):
+                task.cancel()
+        await asyncio.sleep(0)
+
+    entries = await reading
+    await bench.settle()
+    await bench.check(live.id, entries)
+    await bench.check_free()
+
+
+async def _collect(live: LiveRun) -> list[Entry]:
+    return [entry async for entry in live.events(30) if entry is not None]
+
+
+async def test_an_answer_without_a_token_is_kept_as_one(bench: Bench) -> None:
+    async def work(_: TurnInput) -> AsyncIterator[TurnEvent | TurnResult]:
+        await asyncio.sleep(0)
+        yield a_result()
+
+    live = await bench.engine.start(a_turn(), work)
+
+    await bench.check(live.id, await _collect(live))

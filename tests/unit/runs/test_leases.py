@@ -1,0 +1,136 @@
+"""A lease is dead only after a full term of looks in which its counter did not move."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import cast
+
+import pytest
+
+from ibid.domain.errors import StoreUnavailable
+from ibid.domain.projects import JobState
+from ibid.ports.projects import JobStore
+from ibid.runs.leases import JobWatch, LeaseObserver
+from ibid.runs.limits import RunLimits
+from tests.fakes.clock import FakeClock
+from tests.fakes.faults import Faulty
+from tests.fakes.records import FakeJobs, FakeRecords
+from tests.fakes.samples import a_job, a_project
+
+LIMITS = RunLimits(beat_s=5.0, term_s=15.0)
+KEY = ("acme", "r1")
+
+
+def _look(observer: LeaseObserver, clock: FakeClock, beat: int, after: float) -> bool:
+    clock.move(after)
+    return list(observer.look({KEY: beat})) == [(KEY, beat)]
+
+
+def test_a_counter_that_stands_still_for_a_term_is_dead() -> None:
+    clock = FakeClock()
+    observer = LeaseObserver(clock, LIMITS)
+
+    looks = [_look(observer, clock, 7, 5.0) for _ in range(5)]
+
+    assert looks == [False, False, False, True, True]
+
+
+def test_a_beat_within_the_term_starts_it_anew() -> None:
+    clock = FakeClock()
+    observer = LeaseObserver(clock, LIMITS)
+
+    looks = [_look(observer, clock, beat, 5.0) for beat in (0, 0, 0, 1, 1, 1, 1)]
+
+    assert looks == [False, False, False, False, False, False, True]
+
+
+def test_an_observer_that_was_suspended_has_not_watched() -> None:
+    clock = FakeClock()
+    observer = LeaseObserver(clock, LIMITS)
+    _look(observer, clock, 0, 5.0)
+
+    after_the_night = _look(observer, clock, 0, 30_000.0)
+
+    assert not after_the_night
+    assert _look(observer, clock, 0, 5.0)
+
+
+def test_a_lease_that_comes_again_is_watched_anew() -> None:
+    clock = FakeClock()
+    observer = LeaseObserver(clock, LIMITS)
+    for _ in range(3):
+        _look(observer, clock, 0, 5.0)
+
+    observer.look({})
+
+    assert not _look(observer, clock, 0, 5.0)
+
+
+async def test_a_dead_job_is_ended_and_a_beating_one_is_not() -> None:
+    records, clock = FakeRecords(), FakeClock()
+    for number in (1, 2):
+        await records.projects.create(a_project(f"p{number}"))
+        await records.jobs.begin(a_job(f"j{number}", project_id=f"p{number}"), owner="me")
+    watch = JobWatch(records.jobs, clock, LIMITS)
+
+    for _ in range(4):
+        await watch.look()
+        clock.move(5.0)
+        await records.jobs.beat(
+            "j2", tenant="acme", owner="me", phase="lexical", statistics=a_job().statistics
+        )
+
+    dead, alive = [await records.jobs.get(job, tenant="acme") for job in ("j1", "j2")]
+    assert dead.state is JobState.FAILED
+    assert dead.finished_at is not None
+    assert alive.state is JobState.RUNNING
+
+
+async def test_a_job_that_ends_as_it_is_taken_for_dead_stays_as_it_ended() -> None:
+    records, clock = FakeRecords(), FakeClock()
+    await records.projects.create(a_project())
+    await records.jobs.begin(a_job(), owner="me")
+
+    async def end_it(point: str) -> None:
+        if point == "take_over:before":
+            await records.jobs.end(
+                "j1",
+                tenant="acme",
+                owner="me",
+                state=JobState.SUCCEEDED,
+                statistics=a_job().statistics,
+                error=None,
+                at=clock.now(),
+            )
+
+    watch = JobWatch(cast("JobStore", Faulty(records.jobs, end_it)), clock, LIMITS)
+    for _ in range(4):
+        await watch.look()
+        clock.move(5.0)
+
+    assert (await records.jobs.get("j1", tenant="acme")).state is JobState.SUCCEEDED
+
+
+class _AwayAtFirst(FakeJobs):
+    def __init__(self, jobs: FakeJobs) -> None:
+        self._jobs = jobs
+        self.looks = 0
+        self.looked_again = asyncio.Event()
+
+    async def live(self) -> Mapping[tuple[str, str], int]:
+        self.looks += 1
+        if self.looks == 1:
+            raise StoreUnavailable("away")
+        self.looked_again.set()
+        return await self._jobs.live()
+
+
+async def test_a_watch_outlives_a_store_that_is_away() -> None:
+    jobs = _AwayAtFirst(FakeRecords().jobs)
+    watch = JobWatch(jobs, FakeClock(), RunLimits(beat_s=0.001))
+
+    watching = asyncio.create_task(watch.watch())
+    await asyncio.wait_for(jobs.looked_again.wait(), 10)
+    watching.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await watching
