@@ -160,6 +160,14 @@ class FakeApp:
         self.indexed.append((project.id, source, force))
         return job.id, True
 
+    async def put(self, key: str, content: bytes) -> None:
+        """Keep an object."""
+
+        async def once() -> AsyncIterator[bytes]:
+            yield content
+
+        await self.objects.put(key, once(), max_bytes=len(content))
+
     def job(self, project: Project) -> Job:
         return Job(
             tenant=project.tenant,

@@ -14,7 +14,7 @@ from ibid.domain.projects import (
     ProjectSettings,
     ProjectStatus,
 )
-from ibid.web.wire import Asked, ReplyLanguage, Title, WellFormed, Wire, is_absent
+from ibid.web.wire import Asked, JsonInteger, ReplyLanguage, Title, WellFormed, Wire, is_absent
 
 Named = Annotated[str, StringConstraints(min_length=1, max_length=2_000), WellFormed]
 
@@ -60,7 +60,7 @@ class SettingsBody(Asked):
 
     classify_intent: bool | None = None
     grade_evidence: bool | None = None
-    max_retrieval_attempts: int | None = Field(default=None, ge=1, le=5)
+    max_retrieval_attempts: Annotated[int, Field(ge=1, le=5), JsonInteger] | None = None
 
     def over(self, settings: ProjectSettings) -> ProjectSettings:
         """Return the settings with what is given here in its place."""

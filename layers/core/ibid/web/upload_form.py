@@ -31,22 +31,11 @@ async def archive_of(
     """
     kind, options = parse_options_header(content_type)
     if kind != b"multipart/form-data" or not options.get(b"boundary"):
-        raise refused("body", "is not a multipart form")
+        raise refused("body", "is no multipart form")
     form = _Form(admit)
-    parser = MultipartParser(
-        options[b"boundary"],
-        {
-            "on_part_begin": form.begin_part,
-            "on_header_field": form.add_header_name,
-            "on_header_value": form.add_header_value,
-            "on_header_end": form.end_header,
-            "on_headers_finished": form.end_headers,
-            "on_part_data": form.add_data,
-            "on_part_end": form.end_part,
-        },
-    )
     received = 0
     try:
+        parser = form.parser(options[b"boundary"])
         async for piece in body:
             parser.write(piece)
             for content in form.take():
@@ -54,7 +43,9 @@ async def archive_of(
                 yield content
         parser.finalize()
     except FormParserError:
-        raise refused("body", "is not a whole multipart form") from None
+        raise refused("body", "is no multipart form") from None
+    if not form.has_ended:
+        raise refused("body", "is not a whole multipart form")
     if not form.has_file:
         raise refused("file", "is missing")
     if received != size:
@@ -71,6 +62,7 @@ class _Form:
 
     def __init__(self, admit: Callable[[dict[str, str]], None]) -> None:
         self.has_file = False
+        self.has_ended = False
         self._admit = admit
         self._fields: dict[str, str] = {}
         self._pieces: list[bytes] = []
@@ -80,26 +72,42 @@ class _Form:
         self._field: str | None = None
         self._value = b""
 
+    def parser(self, boundary: bytes) -> MultipartParser:
+        """Make the parser that tells this form what it meets."""
+        return MultipartParser(
+            boundary,
+            {
+                "on_part_begin": self._begin_part,
+                "on_header_field": self._add_header_name,
+                "on_header_value": self._add_header_value,
+                "on_header_end": self._end_header,
+                "on_headers_finished": self._end_headers,
+                "on_part_data": self._add_data,
+                "on_part_end": self._end_part,
+                "on_end": self._end,
+            },
+        )
+
     def take(self) -> list[bytes]:
         """Return the file's bytes since the last call."""
         pieces, self._pieces = self._pieces, []
         return pieces
 
-    def begin_part(self) -> None:
+    def _begin_part(self) -> None:
         self._disposition, self._value = b"", b""
 
-    def add_header_name(self, data: bytes, start: int, end: int) -> None:
+    def _add_header_name(self, data: bytes, start: int, end: int) -> None:
         self._header_name += data[start:end]
 
-    def add_header_value(self, data: bytes, start: int, end: int) -> None:
+    def _add_header_value(self, data: bytes, start: int, end: int) -> None:
         self._header_value += data[start:end]
 
-    def end_header(self) -> None:
+    def _end_header(self) -> None:
         if self._header_name.lower() == b"content-disposition":
             self._disposition = self._header_value
         self._header_name, self._header_value = b"", b""
 
-    def end_headers(self) -> None:
+    def _end_headers(self) -> None:
         _, options = parse_options_header(self._disposition)
         name = options.get(b"name", b"").decode("utf-8", "replace")
         if b"filename" not in options and name != "file":
@@ -112,7 +120,7 @@ class _Form:
         self._admit(self._fields)
         self.has_file, self._field = True, None
 
-    def add_data(self, data: bytes, start: int, end: int) -> None:
+    def _add_data(self, data: bytes, start: int, end: int) -> None:
         if self._field is None:
             self._pieces.append(data[start:end])
             return
@@ -120,6 +128,9 @@ class _Form:
         if len(self._value) > MAX_FIELD_BYTES:
             raise refused("body", "has a field that is too long")
 
-    def end_part(self) -> None:
+    def _end_part(self) -> None:
         if self._field is not None:
             self._fields[self._field] = self._value.decode("utf-8", "replace")
+
+    def _end(self) -> None:
+        self.has_ended = True

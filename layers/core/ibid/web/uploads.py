@@ -21,7 +21,7 @@ from ibid.ports.objects import ObjectStore
 from ibid.web.access import EditedProject, Given
 from ibid.web.errors import documented
 from ibid.web.upload_form import archive_of, refused
-from ibid.web.wire import Asked, Wire
+from ibid.web.wire import Asked, JsonInteger, Wire
 
 router = APIRouter(tags=["projects"])
 
@@ -54,7 +54,7 @@ class NewUploadBody(Asked):
             max_length=120, pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]*\.(zip|tar|tar\.gz|tgz)$"
         ),
     ]
-    bytes: int = Field(ge=1)
+    bytes: Annotated[int, Field(ge=1), JsonInteger]
 
 
 class UploadBody(Wire):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StringConstraints
 from pydantic.alias_generators import to_camel
 
 
@@ -21,9 +21,9 @@ class Wire(BaseModel):
 
 
 class Asked(Wire):
-    """A body that a caller sends: only the wire's own names are known."""
+    """A body that a caller sends: only the wire's own names and types are known."""
 
-    model_config = ConfigDict(validate_by_name=False)
+    model_config = ConfigDict(strict=True, validate_by_name=False)
 
 
 def well_formed(text: str) -> str:
@@ -57,8 +57,14 @@ def is_absent(value: object) -> bool:
     return value is None
 
 
+def as_integer(value: object) -> object:
+    """Return a number without a fraction as an integer, which it is in JSON."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# Both stand after a type's other constraints, which hold for plain types only.
+JsonInteger = BeforeValidator(as_integer)
 WellFormed = AfterValidator(well_formed)
-"""Stands after a string's other constraints: pydantic strips and measures only plain strings."""
 
 Title = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), WellFormed
