@@ -5,16 +5,15 @@ shared data (`IBID_SHARED`) is left as it is without it, and that is said.
 """
 
 import asyncio
-import datetime
+import datetime as dt
 import os
 import platform
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -46,7 +45,7 @@ def machine() -> str:
     ).stdout.strip()
     gib = psutil.virtual_memory().total / 2**30
     return (
-        f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, {os.cpu_count()} cores of {model}, "
+        f"{dt.datetime.now(dt.UTC):%Y-%m-%d}, {os.cpu_count()} cores of {model}, "
         f"{gib:.0f} GiB, Python {platform.python_version()}, onnxruntime {version('onnxruntime')}, "
         f"commit {commit or 'unknown'}"
     )
@@ -83,7 +82,7 @@ def sets() -> str:
 
 
 def _score(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+    return "-" if value is None else f"{value:.3f}"
 
 
 def files() -> str:
@@ -127,7 +126,7 @@ def indexing() -> str:
     source = next((shared() / "data" / "swe-qa").glob("flask.source.*.tar.gz"))
     cache = CACHE / "models"
 
-    def bare(texts: Any) -> float:
+    def bare(texts: Sequence[str]) -> float:
         return embed_speed.measure(texts, cache=cache)["tokens_per_s"]
 
     figures = asyncio.run(index_speed.measure(source, open_minilm(cache), bare))
