@@ -7,7 +7,6 @@ from typing import Literal
 
 from ibid.domain.passages import Citation, Passage
 
-
 REPLY_LANGUAGES = ("en", "pt-BR", "es-419")
 """What an answer can be written in; every fixed text exists in each."""
 
