@@ -283,6 +283,7 @@ BROKEN: list[tuple[Fault, type[IbidError]]] = [
     ("garbage", ModelFaulty),
     ("bad_crc", ModelFaulty),
     ("no_text", ModelFaulty),
+    ("no_chunk", ModelFaulty),
 ]
 
 

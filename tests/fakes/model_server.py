@@ -34,7 +34,8 @@ Fault = Literal[
     "bad_crc",  # a frame whose sum is wrong; garbage in OpenAI's form
     "stall",  # nothing more comes; ends when the client goes
     "error",  # an event that reports an error
-    "no_text",  # a chunk of an unheard-of shape
+    "no_text",  # a chunk whose text is none
+    "no_chunk",  # an event that is no object
 ]
 Stop = Literal["stop", "length", "filter", "refusal", "unheard_of"]
 Message = MutableMapping[str, Any]
@@ -256,6 +257,8 @@ class _OpenAiForm:
                 return b'data: {"choices": [{"delta": oops}]}\n\n'
             case "error":
                 return _sse({"error": {"message": "overloaded: SECRET-QUESTION", "code": 529}})
+            case "no_chunk":
+                return b"data: []\n\n"
             case "no_text":
                 return _sse(_CHUNK | {"choices": [{"index": 0, "delta": {"content": 5}}]})
             case _:
@@ -290,7 +293,7 @@ class _BedrockForm:
         match fault:
             case "cut" | "cut_character" | "eof_character":
                 return whole[: whole.index("é".encode()) + 1]
-            case "garbage" | "no_text":
+            case "garbage" | "no_text" | "no_chunk":
                 return event_frame("contentBlockDelta", b"{oops")
             case "bad_crc":
                 return whole[:-1] + bytes([whole[-1] ^ 1])

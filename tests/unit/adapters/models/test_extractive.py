@@ -235,6 +235,14 @@ async def test_the_same_lines_are_quoted_once() -> None:
     assert text.count("def add_item") == 1
 
 
+async def test_one_passage_does_not_take_all_the_room() -> None:
+    three = "\n\n".join(f"def {name}():\n    return 1" for name in ("alpha", "beta", "gamma"))
+
+    text = await answer("alpha beta gamma", passages=[passage("a.py", three, "python")])
+
+    assert text.count("```python") == 2
+
+
 async def test_an_answer_of_many_long_lines_stays_short() -> None:
     wide = [
         passage(

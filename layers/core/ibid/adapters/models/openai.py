@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 from weakref import WeakKeyDictionary
 
 import openai
@@ -162,9 +162,8 @@ class OpenAiModel:
         self, request: ModelRequest, attempts: Attempts
     ) -> AsyncGenerator[TextDelta | ReplyEnd, None]:
         """Make one attempt at a stream."""
-        stream = await self._send(request, attempts, stream=True)
-        if not isinstance(stream, AsyncStream):
-            raise ModelFaulty(f"{self.name} answered without a stream")
+        sent = await self._send(request, attempts, stream=True)
+        stream = cast("AsyncStream[ChatCompletionChunk]", sent)
         try:
             end: str | None = None
             usage: object = None
