@@ -16,8 +16,8 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from ibid.adapters.sqlite.migrations import STEPS, Step, migrate
-from ibid.domain.errors import StoreUnavailable
+from ibid.adapters.sqlite.migrations import STEPS, Step, known_version, migrate
+from ibid.domain.errors import Misconfigured, StoreUnavailable
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -62,7 +62,7 @@ class Database:
 
         Raises:
             SchemaTooNew: A newer version wrote the file.
-            Misconfigured: It is another program's database.
+            Misconfigured: It is another program's database, or none.
             StoreUnavailable: It can't be opened.
         """
         database = cls(path, busy_s=busy_s, readers=readers)
@@ -141,9 +141,16 @@ class Database:
         except OSError as error:
             name = type(error).__name__
             raise StoreUnavailable(f"{self._path.name!r} can't be opened: {name}") from error
-        connection = self._connection()
+        name = self._path.name
+        try:
+            connection = self._connection()
+            known_version(connection, name=name, newest=len(steps))  # before anything is changed
+        except sqlite3.DatabaseError as error:
+            if _name(error) == "SQLITE_NOTADB":
+                raise Misconfigured(f"{name!r} is no database") from error
+            raise
         self._set_wal(connection)
-        migrate(connection, name=self._path.name, steps=steps)
+        migrate(connection, name=name, steps=steps)
 
     def _set_wal(self, connection: sqlite3.Connection) -> None:
         """Switch to WAL; another process that does the same at once is waited for.

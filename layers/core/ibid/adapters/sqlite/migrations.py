@@ -150,7 +150,7 @@ def migrate(connection: sqlite3.Connection, *, name: str, steps: Sequence[Step] 
     """
     connection.execute("BEGIN IMMEDIATE")  # two processes that open a new file take turns
     try:
-        version = _version(connection, name, newest=len(steps))
+        version = known_version(connection, name=name, newest=len(steps))
         for step in steps[version:]:
             step(connection)
         if version < len(steps):
@@ -162,7 +162,13 @@ def migrate(connection: sqlite3.Connection, *, name: str, steps: Sequence[Step] 
         raise
 
 
-def _version(connection: sqlite3.Connection, name: str, *, newest: int) -> int:
+def known_version(connection: sqlite3.Connection, *, name: str, newest: int) -> int:
+    """Return the file's schema, 0 for an empty file.
+
+    Raises:
+        SchemaTooNew: It is above `newest`.
+        Misconfigured: It is another program's database.
+    """
     application_id = connection.execute("PRAGMA application_id").fetchone()[0]
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     is_new = application_id == _ANY_APPLICATION and tables == 0

@@ -1,0 +1,350 @@
+"""The SQLite file under other processes, kills, faults and deletions."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from ibid.adapters.sqlite.database import Database
+from ibid.adapters.sqlite.records import SqliteRecords
+from ibid.domain.answers import FinishReason
+from ibid.domain.conversations import RunState
+from ibid.domain.errors import Misconfigured, SchemaTooNew, StoreUnavailable
+from ibid.domain.events import Failed
+from ibid.domain.projects import GitSource
+from tests.fakes.samples import ANN, NOON, a_conversation, a_project, a_question, a_run, an_answer
+
+ROOT = Path(__file__).parents[2]
+PLANTED = "PLANTED-7f3a9c"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "app.sqlite"
+
+
+@pytest.fixture
+async def records(path: Path) -> AsyncIterator[SqliteRecords]:
+    records = await SqliteRecords.open(path)
+    yield records
+    await records.close()
+
+
+@contextmanager
+def _writer(path: Path, name: str, turns: int) -> Iterator["subprocess.Popen[str]"]:
+    command = [
+        sys.executable,
+        "-m",
+        "tests.integration.records_writer",
+        str(path),
+        name,
+        str(turns),
+    ]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _lines(process: "subprocess.Popen[str]", most: int | None = None) -> list[str]:
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line.strip())
+        if len(lines) == most:
+            break
+    return lines
+
+
+def _go(process: "subprocess.Popen[str]") -> None:
+    assert process.stdin is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
+
+
+def _count(path: Path, text: str) -> int:
+    files = [file for file in path.parent.rglob("*") if file.is_file()]
+    return sum(file.read_bytes().count(text.encode()) for file in files)
+
+
+async def _plant(records: SqliteRecords, project_id: str, conversation_id: str) -> None:
+    """Write the secret wherever a text of the asker's or the answer's goes, at some length."""
+    long = f"{PLANTED} " * 2_000
+    await records.projects.create(a_project(project_id))
+    await records.projects.update(
+        project_id, tenant="acme", name=PLANTED, source=GitSource(url=f"https://{PLANTED}.org/")
+    )
+    await records.conversations.create(a_conversation(conversation_id, project_id=project_id))
+    await records.conversations.rename(conversation_id, principal=ANN, title=f"old {PLANTED}")
+    await records.conversations.rename(conversation_id, principal=ANN, title=f"new {PLANTED}")
+    for number in range(5):
+        run = a_run(f"{conversation_id}-{number}", conversation_id=conversation_id)
+        await records.runs.begin(run, question=a_question(run, f"{number} {long}"), title="t")
+        await records.runs.end(
+            run.id,
+            tenant="acme",
+            owner="me",
+            state=RunState.FAILED,
+            terminator=Failed(
+                message_id=None, code="X", message=PLANTED, finish_reason=FinishReason.ERROR
+            ),
+            event_id=2,
+            answer=an_answer(run, f"{long} {number}"),
+            at=NOON,
+        )
+
+
+async def test_a_deleted_conversation_is_in_no_byte_of_the_folder(
+    path: Path, records: SqliteRecords
+) -> None:
+    await _plant(records, "p1", "c1")
+    await records.projects.update("p1", tenant="acme", name="kept", source=GitSource(url="kept"))
+    await records.conversations.create(a_conversation("c2"))
+    assert _count(path, PLANTED) > 1_000
+
+    await records.conversations.delete("c1", principal=ANN)
+
+    assert _count(path, PLANTED) == 0
+    assert await records.conversations.get("c2", principal=ANN)
+
+
+async def test_a_deleted_project_is_in_no_byte_of_the_folder(
+    path: Path, records: SqliteRecords
+) -> None:
+    await _plant(records, "p1", "c1")
+
+    await records.projects.delete("p1", tenant="acme")
+
+    assert _count(path, PLANTED) == 0
+
+
+async def test_a_deletion_that_a_reader_holds_up_is_finished_by_the_next_write(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    records = await SqliteRecords.open(path, busy_s=0.05)
+    await _plant(records, "p1", "c1")
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM messages").fetchall()
+
+        await records.projects.delete("p1", tenant="acme")
+        await records.projects.create(a_project("p2"))
+
+        assert "store_scrub_postponed" in caplog.messages
+        assert _count(path, PLANTED) > 0
+    await records.projects.create(a_project("p3"))
+
+    assert _count(path, PLANTED) == 0
+    await records.close()
+
+
+async def test_a_killed_process_loses_nothing_that_was_acknowledged(path: Path) -> None:
+    with _writer(path, "a", 10_000) as process:
+        _lines(process, 1)
+        _go(process)
+        acknowledged = _lines(process, 100)
+        process.kill()
+        acknowledged += _lines(process)
+
+    records = await SqliteRecords.open(path)
+
+    runs = [
+        await records.runs.get(run_id, principal=ANN) for run_id in acknowledged if "-" in run_id
+    ]
+    assert len(runs) >= 100
+    assert {run.state for run in runs} == {RunState.COMPLETED}
+    await records.close()
+
+
+async def test_two_processes_on_one_new_file_do_not_disturb_each_other(path: Path) -> None:
+    turns = 100
+    with _writer(path, "a", turns) as one, _writer(path, "b", turns) as other:
+        for process in (one, other):
+            _lines(process, 1)
+        records = await SqliteRecords.open(path)
+        await records.projects.create(a_project())
+        await records.conversations.create(a_conversation("shared"))
+        for process in (one, other):
+            _go(process)
+        outcomes = [_lines(process) for process in (one, other)]
+        assert [process.wait() for process in (one, other)] == [0, 0]
+
+    ((_, live),) = await records.runs.live()
+    assert sorted(lines[-1] for lines in outcomes) == [f"busy {live}", f"won {live}"]
+    for name in ("a", "b"):
+        page = await records.conversations.messages(name, principal=ANN, cursor=None, limit=200)
+        assert len(page.items) == 2 * turns
+    await records.close()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+async def test_a_file_that_stays_busy_is_unavailable_and_serves_again_later(path: Path) -> None:
+    records = await SqliteRecords.open(path, busy_s=0.05)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+
+        with pytest.raises(StoreUnavailable, match="SQLITE_BUSY"):
+            await records.projects.create(a_project())
+        unseen = await records.projects.find_by_name("flask", tenant="acme", subject="ann")
+        other.execute("COMMIT")
+    await records.projects.create(a_project())
+
+    assert unseen is None
+    assert await records.projects.get("p1", tenant="acme") == a_project()
+    await records.close()
+
+
+async def test_a_file_that_is_busy_for_a_while_is_waited_for(path: Path) -> None:
+    records = await SqliteRecords.open(path, busy_s=60)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        creating = asyncio.create_task(records.projects.create(a_project()))
+        await asyncio.sleep(0)
+        other.execute("COMMIT")
+
+        await creating
+
+    assert await records.projects.get("p1", tenant="acme") == a_project()
+    await records.close()
+
+
+async def test_a_full_disk_is_unavailable_and_keeps_nothing_by_halves(path: Path) -> None:
+    database = await Database.open(path)
+    records = SqliteRecords(database)
+    await records.projects.create(a_project())
+    await records.conversations.create(a_conversation())
+    pages = await database.write(
+        lambda connection: connection.execute("PRAGMA page_count").fetchone()[0]
+    )
+    await database.write(
+        lambda connection: connection.execute(f"PRAGMA max_page_count = {pages + 1}").fetchone()
+    )
+    run = a_run()
+
+    with pytest.raises(StoreUnavailable, match="SQLITE_FULL"):
+        await records.runs.begin(run, question=a_question(run, "x" * 100_000), title="t")
+
+    assert await records.runs.live() == {}
+    await records.runs.begin(run, question=a_question(run), title="t")
+    assert len(await records.conversations.latest_messages("c1", principal=ANN, limit=9)) == 1
+    await records.close()
+
+
+async def test_a_newer_file_is_refused_by_name(path: Path) -> None:
+    await (await SqliteRecords.open(path)).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 1000")
+
+    with pytest.raises(SchemaTooNew, match=r"'app\.sqlite' has schema 1000"):
+        await SqliteRecords.open(path)
+
+
+async def test_a_kept_file_of_the_first_schema_is_read(path: Path) -> None:
+    kept = ROOT / "tests" / "unit" / "adapters" / "sqlite" / "app-schema-1.sql"
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(kept.read_text("utf-8"))
+
+    records = await SqliteRecords.open(path)
+
+    run = a_run()
+    kept_messages = await records.conversations.latest_messages("c1", principal=ANN, limit=9)
+    assert list(kept_messages) == [a_question(run), an_answer(run)]
+    assert (await records.runs.get("r1", principal=ANN)).state is RunState.COMPLETED
+    assert (await records.projects.get("p1", tenant="acme")).reindex_in_progress
+    await records.close()
+
+
+@pytest.fixture(params=[b"not a database at all" * 100, b"SQLite format 3\x00 oh no"])
+def garbage(request: pytest.FixtureRequest, path: Path) -> bytes:
+    path.parent.mkdir()
+    content: bytes = request.param
+    path.write_bytes(content)
+    return content
+
+
+def _content(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+async def test_a_file_that_is_no_database_is_refused_by_name(path: Path, garbage: bytes) -> None:
+    with pytest.raises(Misconfigured, match=r"'app\.sqlite'"):
+        await SqliteRecords.open(path)
+
+    assert _content(path) == garbage
+
+
+async def test_another_programs_database_is_refused_and_not_touched(path: Path) -> None:
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE theirs (a)")
+    before = _content(path)
+
+    with pytest.raises(Misconfigured, match="another program"):
+        await SqliteRecords.open(path)
+
+    assert _content(path) == before
+
+
+async def test_a_path_that_cant_be_made_is_unavailable(path: Path) -> None:
+    path.parent.write_text("a file in the folder's place")
+
+    with pytest.raises(StoreUnavailable, match=r"'app\.sqlite' can't be opened"):
+        await SqliteRecords.open(path)
+
+
+async def test_a_closed_store_is_unavailable(path: Path) -> None:
+    records = await SqliteRecords.open(path)
+    await records.close()
+    await records.close()
+
+    with pytest.raises(StoreUnavailable, match="closed"):
+        await records.runs.live()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        await records.projects.create(a_project())
+
+
+async def test_what_was_handed_over_is_finished_by_a_close(path: Path) -> None:
+    records = await SqliteRecords.open(path)
+    writes = [asyncio.create_task(records.projects.create(a_project(f"p{n}"))) for n in range(50)]
+    await asyncio.sleep(0)
+
+    await records.close()
+
+    await asyncio.gather(*writes)
+    again = await SqliteRecords.open(path)
+    page = await again.projects.list_for(tenant="acme", subject="ann", cursor=None, limit=200)
+    assert len(page.items) == 50
+    await again.close()
+
+
+async def test_the_files_are_the_owners_alone(path: Path, records: SqliteRecords) -> None:
+    await records.projects.create(a_project())
+
+    modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
+
+    assert modes == {
+        "app.sqlite": 0o600,
+        "app.sqlite-shm": 0o600,
+        "app.sqlite-wal": 0o600,
+    }
+
+
+async def test_no_error_quotes_what_was_to_be_written(records: SqliteRecords) -> None:
+    await _plant(records, "p1", "c1")
+    run = a_run("c1-0", conversation_id="c1")
+
+    with pytest.raises(ValueError, match="SQLITE_CONSTRAINT") as failure:
+        await records.runs.begin(run, question=a_question(run, PLANTED), title=PLANTED)
+
+    assert PLANTED not in str(failure.value)
