@@ -1,6 +1,6 @@
 """`.gitignore` at every level: the rule nearest to a path decides, the last one of its file."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -14,12 +14,12 @@ class IgnoreRules:
     """The rules in force in one folder: its own and those of the folders above it.
 
     Args:
-        specs: By folder, relative to the work tree with `/` and without one at the end; the
-            root's key is empty. Deeper folders come later.
+        specs: Pairs of a folder, relative to the work tree with `/` (the root's is empty), and
+            its rules; the later ones go before the earlier ones.
     """
 
-    def __init__(self, specs: Mapping[str, GitIgnoreSpec]) -> None:
-        self._specs = tuple(specs.items())
+    def __init__(self, specs: Sequence[tuple[str, GitIgnoreSpec]] = ()) -> None:
+        self._specs = specs
 
     def ignores(self, path: str, *, folder: bool) -> bool:
         """Say if a path of the work tree is ignored; its parents are taken not to be."""
@@ -34,7 +34,7 @@ class IgnoreRules:
         """Return the rules in force in a folder, given those of its own file, if it has one."""
         if spec is None:
             return self
-        return IgnoreRules({**dict(self._specs), folder: spec})
+        return IgnoreRules([*self._specs, (folder, spec)])
 
 
 def read_rules(file: Path) -> GitIgnoreSpec | None:

@@ -128,8 +128,8 @@ def _rules_above(root: Path) -> tuple[str, IgnoreRules]:
     real = root.resolve()
     top = next((folder for folder in (real, *real.parents) if (folder / ".git").exists()), None)
     if top is None:
-        return "", IgnoreRules({})
-    rules = IgnoreRules({}).below("", read_rules(top / ".git" / "info" / "exclude"))
+        return "", IgnoreRules()
+    rules = IgnoreRules().below("", read_rules(top / ".git" / "info" / "exclude"))
     base = real.relative_to(top).as_posix() if real != top else ""
     for where in _above(base):
         rules = rules.below(where, read_rules(top / where / ".gitignore"))
