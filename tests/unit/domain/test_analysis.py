@@ -2,7 +2,7 @@ import threading
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ibid.domain import analysis
@@ -95,6 +95,7 @@ def test_threads_analyse_alike() -> None:
     assert found == [english(text)] * 4
 
 
+@settings(deadline=None)
 @given(st.text(max_size=300), st.sampled_from(["english", "spanish", "german", "other"]))
 def test_words_are_not_empty_and_hold_no_space(text: str, language: str) -> None:
     words = analyse(text, language=language)
@@ -102,6 +103,7 @@ def test_words_are_not_empty_and_hold_no_space(text: str, language: str) -> None
     assert all(word and not any(letter.isspace() for letter in word) for word in words)
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(alphabet="abAB_1é漢 .", max_size=20), max_size=6))
 def test_lines_are_analysed_alike_alone_and_together(lines: list[str]) -> None:
     together = english("\n".join(lines))

@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ibid.retrieval.budget import CUT_MARKER, merge_within
@@ -63,6 +63,7 @@ def test_nothing_needs_no_budget() -> None:
     assert merge_within([], max_characters=1, lexical=True) == []
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.text(alphabet="ab\n", min_size=1, max_size=80), min_size=1, max_size=6),
     st.integers(len(CUT_MARKER) + 2, 300),

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ibid.ports.index import Candidate, Candidates
@@ -65,6 +65,7 @@ def test_bm25_is_favoured_for_a_language_that_the_model_does_not_know() -> None:
     assert bm25_weight("spanish", frozenset()) == 0.5
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30))
 def test_scaled_scores_keep_their_order_and_span_zero_to_one(values: list[float]) -> None:
     scores = scaled(np.array(values))
@@ -77,6 +78,7 @@ def test_scaled_scores_keep_their_order_and_span_zero_to_one(values: list[float]
         assert (one - other) * (low - high) >= 0
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.floats(0, 100), st.floats(-1, 1), st.floats(0, 100), st.floats(-1, 1)),

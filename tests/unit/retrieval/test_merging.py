@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ibid.domain.passages import Chunk
@@ -97,6 +97,7 @@ def chunked_files(draw: st.DrawFn) -> tuple[dict[str, list[str]], list[tuple[Chu
     return files, draw(st.permutations(chosen))
 
 
+@settings(deadline=None)
 @given(chunked_files())
 def test_a_merged_passage_is_exactly_its_lines_of_the_file(
     drawn: tuple[dict[str, list[str]], list[tuple[Chunk, float]]],
