@@ -51,6 +51,7 @@ class Corpus:
         """Give whole files at a time."""
         draw = np.random.default_rng(self.seed)
         words = _vocabulary(draw)
+        identifiers = [f"{word}_{words[at * 7 % VOCABULARY]}" for at, word in enumerate(words)]
         odds = 1 / np.arange(1, VOCABULARY + 1) ** 1.05
         odds /= odds.sum()
         centres = draw.normal(size=(CLUSTERS, WIDTH))
@@ -63,8 +64,18 @@ class Corpus:
             rows = rows + draw.normal(size=rows.shape) * 1.5
             yield (
                 [
-                    _chunk(number, _lines([words[at] for at in pick], joins.tolist()))
-                    for number, pick, joins in zip(numbers, picks.tolist(), joined, strict=True)
+                    _chunk(
+                        number,
+                        _lines(
+                            [
+                                identifiers[at] if j else words[at]
+                                for at, j in zip(pick, joins, strict=True)
+                            ]
+                        ),
+                    )
+                    for number, pick, joins in zip(
+                        numbers, picks.tolist(), joined.tolist(), strict=True
+                    )
                 ],
                 [_unit(row) for row in rows],
             )
@@ -195,13 +206,9 @@ def _vocabulary(draw: np.random.Generator) -> list[str]:
     ]
 
 
-def _lines(words: Sequence[str], joined: Sequence[bool]) -> str:
-    spelt = [
-        f"{word}_{words[at - 1]}" if joins and at else word
-        for at, (word, joins) in enumerate(zip(words, joined, strict=True))
-    ]
+def _lines(words: Sequence[str]) -> str:
     return "\n".join(
-        " ".join(spelt[at : at + WORDS_A_LINE]) for at in range(0, len(spelt), WORDS_A_LINE)
+        " ".join(words[at : at + WORDS_A_LINE]) for at in range(0, len(words), WORDS_A_LINE)
     )
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from ibid.adapters.sqlite.index import SqlitePassageIndex
+from ibid.adapters.sqlite.index_file import append_arrays
 from ibid.adapters.sqlite.index_rows import connect
+from ibid.adapters.sqlite.index_schema import SCHEMA_VERSION
 from ibid.domain.errors import (
     GenerationGone,
     SchemaTooNew,
@@ -125,6 +127,43 @@ async def test_a_file_that_can_t_be_opened_is_unavailable(
 
     with pytest.raises(VectorStoreUnavailable, match="can't be read or written"):
         await index.facts(tenant=TENANT, project_id=PROJECT, generation=1)
+
+
+async def test_a_file_without_its_tables_is_unavailable(
+    index: SqlitePassageIndex, tmp_path: Path
+) -> None:
+    await fill(index, [chunk("a")])
+    file = file_of(tmp_path)
+    file.unlink()
+    with closing(sqlite3.connect(file, isolation_level=None)) as database:
+        database.execute(f"PRAGMA user_version = {SCHEMA_VERSION:d}")
+        database.execute("CREATE TABLE other (a)")
+    append_arrays(file, [])
+
+    with pytest.raises(VectorStoreUnavailable, match="generation 1 of project 'docs' can't"):
+        await index.facts(tenant=TENANT, project_id=PROJECT, generation=1)
+
+
+async def test_a_folder_that_is_none_is_unavailable(tmp_path: Path) -> None:
+    (tmp_path / "index").touch()
+    index = SqlitePassageIndex(tmp_path / "index")
+
+    with pytest.raises(VectorStoreUnavailable, match="project 'docs' can't be read"):
+        await index.generations(tenant=TENANT, project_id=PROJECT)
+    with pytest.raises(VectorStoreUnavailable, match="generation 1 of project 'docs' can't be"):
+        await index.write(tenant=TENANT, project_id=PROJECT, generation=1)
+
+    await index.close()
+
+
+async def test_an_empty_generation_with_a_signature_caches_nothing(
+    index: SqlitePassageIndex,
+) -> None:
+    await fill(index, [], [])
+
+    found = await index.get(["any"], tenant=TENANT, project_id=PROJECT, signature=SIGNATURE)
+
+    assert found == {}
 
 
 async def test_a_newer_schema_is_refused_by_name(index: SqlitePassageIndex, tmp_path: Path) -> None:
@@ -304,6 +343,18 @@ async def test_a_cancelled_opening_leaves_nothing_open(
     await index.close()  # waits for the thread that was opening it
 
     assert unsealed_in(tmp_path) == []
+
+
+async def test_a_cancelled_opening_that_fails_is_not_heard_of(index: SqlitePassageIndex) -> None:
+    await fill(index, [chunk("a")])
+    opening = asyncio.create_task(index.write(tenant=TENANT, project_id=PROJECT, generation=1))
+    await asyncio.sleep(0)
+
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+
+    assert len((await find(index, {"text": 1.0})).items) == 1
 
 
 def test_one_index_serves_two_event_loops(tmp_path: Path) -> None:

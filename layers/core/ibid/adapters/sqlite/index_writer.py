@@ -198,7 +198,7 @@ class GenerationDraft:
         terms.end()
         self._database.executemany(
             "INSERT INTO words VALUES (CAST(? AS TEXT), ?)",
-            ((encoded(word), number) for word, number in sorted(terms.words.items())),
+            ((encoded(word), terms.words[word]) for word in sorted(terms.words)),
         )
         return terms
 
