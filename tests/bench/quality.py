@@ -26,15 +26,13 @@ from ibid.indexing.chunking import chunk_file
 from ibid.indexing.documents import Document, document_of, read_bytes
 from ibid.indexing.walk import walk
 from ibid.ports.embedder import Embedder
-from ibid.retrieval.search import PassageSearch
+from ibid.retrieval.search import PassageSearch, Where
 from tests.bench.metrics import hit, ndcg, recall, reciprocal_rank
 from tests.bench.vector_folder import FolderCachedEmbedder
 
 DEPTH: Final = 100
-TIMEOUT_S: Final = 30.0
 BATCH: Final = 256
-TENANT: Final = "bench"
-GENERATION: Final = 1
+HERE: Final[Where] = {"tenant": "t", "project_id": "p", "generation": 1, "timeout_s": 30.0}
 
 SETS: Final[Mapping[str, Mapping[str, float]]] = {
     "scifact": {"BM25": 0.686, "MiniLM": 0.645, "RRF": 0.718, "min-max": 0.728, "floor": 0.735},
@@ -243,12 +241,13 @@ class _Indexed:
         self._folder = tempfile.TemporaryDirectory()
         self._index = SqlitePassageIndex(Path(self._folder.name))
         self._search = PassageSearch(index=self._index, embedder=self._embedder)
-        self._of = {"tenant": TENANT, "project_id": "p", "generation": GENERATION}
         self.chunks = sum(map(len, files.values()))
 
     async def __aenter__(self) -> Self:
         vectors = await self._vectors()
-        writer = await self._index.write(tenant=TENANT, project_id="p", generation=GENERATION)
+        writer = await self._index.write(
+            tenant=HERE["tenant"], project_id=HERE["project_id"], generation=HERE["generation"]
+        )
         at = 0
         for chunks in self._files.values():
             await writer.add(chunks, vectors[at : at + len(chunks)] if vectors else None)
@@ -270,25 +269,11 @@ class _Indexed:
         self._folder.cleanup()
 
     async def passages(self, question: str) -> list[Chunk]:
-        ranked = await self._search.rank(
-            question,
-            tenant=TENANT,
-            project_id="p",
-            generation=GENERATION,
-            limit=DEPTH,
-            timeout_s=TIMEOUT_S,
-        )
+        ranked = await self._search.rank(question, limit=DEPTH, **HERE)
         return [each.candidate.chunk for each in ranked]
 
     async def files(self, question: str) -> list[str]:
-        ranked = await self._search.rank_files(
-            question,
-            tenant=TENANT,
-            project_id="p",
-            generation=GENERATION,
-            limit=DEPTH,
-            timeout_s=TIMEOUT_S,
-        )
+        ranked = await self._search.rank_files(question, limit=DEPTH, **HERE)
         return [each.file_path for each in ranked]
 
     async def _vectors(self) -> list[Vector]:

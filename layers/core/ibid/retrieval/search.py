@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final, NotRequired, TypedDict, TypeVar, Unpack
 
 from ibid.domain.errors import (
     EmbedderUnavailable,
@@ -24,6 +24,16 @@ DEPTH: Final = 100
 """Length of each list whose union is ranked."""
 
 T = TypeVar("T")
+
+
+class Where(TypedDict):
+    """What is searched, and for how long: as `PassageSearch.search` says."""
+
+    tenant: str
+    project_id: str
+    generation: int
+    path_prefix: NotRequired[str | None]
+    timeout_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,53 +101,23 @@ class PassageSearch:
         return merge_within(best, max_characters=max_characters, lexical=found.lexical)
 
     async def rank(
-        self,
-        query: str,
-        *,
-        tenant: str,
-        project_id: str,
-        generation: int,
-        path_prefix: str | None = None,
-        limit: int = 100,
-        timeout_s: float,
+        self, query: str, *, limit: int = 100, **where: Unpack[Where]
     ) -> Sequence[Ranked]:
         """Order single chunks as `search` does, before its floor, merging and budget.
 
         Benches take nDCG and recall here. Arguments are those of `search`.
         """
-        found = await self._find(
-            query,
-            tenant=tenant,
-            project_id=project_id,
-            generation=generation,
-            path_prefix=path_prefix,
-            timeout_s=timeout_s,
-        )
+        found = await self._find(query, **where)
         return _ranked(found)[:limit]
 
     async def rank_files(
-        self,
-        query: str,
-        *,
-        tenant: str,
-        project_id: str,
-        generation: int,
-        path_prefix: str | None = None,
-        limit: int = 100,
-        timeout_s: float,
+        self, query: str, *, limit: int = 100, **where: Unpack[Where]
     ) -> Sequence[RankedFile]:
         """Order the files that may answer a question, best first, ties by path; no floor.
 
         Arguments are those of `search`.
         """
-        found = await self._find(
-            query,
-            tenant=tenant,
-            project_id=project_id,
-            generation=generation,
-            path_prefix=path_prefix,
-            timeout_s=timeout_s,
-        )
+        found = await self._find(query, **where)
         return rank_by_file(
             found.candidates,
             question=query,
@@ -145,16 +125,9 @@ class PassageSearch:
             bm25_weight=found.bm25_weight,
         )[:limit]
 
-    async def _find(
-        self,
-        query: str,
-        *,
-        tenant: str,
-        project_id: str,
-        generation: int,
-        path_prefix: str | None,
-        timeout_s: float,
-    ) -> _Found:
+    async def _find(self, query: str, **where: Unpack[Where]) -> _Found:
+        tenant, project_id = where["tenant"], where["project_id"]
+        generation, timeout_s = where["generation"], where["timeout_s"]
         facts = await _within(
             timeout_s,
             self._index.facts(tenant=tenant, project_id=project_id, generation=generation),
@@ -179,7 +152,10 @@ class PassageSearch:
             timeout_s,
             self._index.candidates(
                 IndexQuery(
-                    terms=question.terms(), vector=vector, path_prefix=path_prefix, depth=DEPTH
+                    terms=question.terms(),
+                    vector=vector,
+                    path_prefix=where.get("path_prefix"),
+                    depth=DEPTH,
                 ),
                 tenant=tenant,
                 project_id=project_id,
