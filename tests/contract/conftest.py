@@ -2,30 +2,15 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 
 from ibid.adapters.folder_objects import FolderObjects
 from ibid.adapters.sqlite.records import SqliteRecords
-from ibid.ports.conversations import ConversationStore, RunStore
 from ibid.ports.objects import ObjectStore
-from ibid.ports.projects import JobStore, ProjectStore
 from tests.fakes.objects import FakeObjects
 from tests.fakes.records import FakeRecords
-
-
-class Records(Protocol):
-    """The four stores of one app store."""
-
-    @property
-    def projects(self) -> ProjectStore: ...
-    @property
-    def jobs(self) -> JobStore: ...
-    @property
-    def conversations(self) -> ConversationStore: ...
-    @property
-    def runs(self) -> RunStore: ...
+from tests.fakes.run_bench import Records
 
 
 @pytest.fixture(params=["fake", "embedded"])

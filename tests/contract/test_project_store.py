@@ -24,8 +24,8 @@ from ibid.domain.projects import (
     Source,
     UploadSource,
 )
-from tests.contract.conftest import Records
 from tests.contract.odd import ODD
+from tests.fakes.run_bench import Records
 from tests.fakes.samples import (
     ANN,
     NOON,

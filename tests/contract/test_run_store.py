@@ -11,8 +11,8 @@ from ibid.domain.conversations import Message, Run, RunState
 from ibid.domain.errors import ConversationNotFound, LeaseLost, RunNotFound, ThreadBusy
 from ibid.domain.events import Done, Failed, Terminator
 from ibid.domain.principals import Principal
-from tests.contract.conftest import Records
 from tests.contract.odd import ODD
+from tests.fakes.run_bench import Records
 from tests.fakes.samples import (
     ANN,
     NOON,

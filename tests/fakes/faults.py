@@ -60,17 +60,16 @@ class Injector:
         work: Coroutine[Any, Any, Any] | Generator[Any, None, Any],
         **options: Any,  # noqa: ANN401 - a task factory's, which differ by Python version
     ) -> "asyncio.Task[Any]":
-        return asyncio.Task(self._run(work), loop=loop, **options)
-
-    async def _run(self, work: Coroutine[Any, Any, Any] | Generator[Any, None, Any]) -> object:
-        return await _Suspensions(work, self._fault)
+        return asyncio.Task(_Suspensions(work, self._fault), loop=loop, **options)
 
     def _fault(self) -> Kind | None:
         self.suspensions += 1
         return self._kind if self.suspensions == self._at else None
 
 
-class _Suspensions:
+class _Suspensions(Coroutine[Any, Any, Any]):
+    """A coroutine that steps another one and meddles with it at its suspensions."""
+
     def __init__(
         self,
         work: Coroutine[Any, Any, Any] | Generator[Any, None, Any],
@@ -78,26 +77,33 @@ class _Suspensions:
     ) -> None:
         self._work = work
         self._fault = fault
+        self._is_late = False
+
+    def send(self, value: Any) -> object:  # noqa: ANN401 - a task sends None
+        if self._is_late:
+            self._is_late = False
+            return self.throw(InjectedError())
+        return self._suspended(self._work.send(value))
+
+    def throw(self, *error: Any) -> object:  # noqa: ANN401 - one error, or the old three parts
+        return self._suspended(self._work.throw(*error))
+
+    def close(self) -> None:
+        self._work.close()
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        error: BaseException | None = None
-        while True:
-            try:
-                waited_for = self._work.send(None) if error is None else self._work.throw(error)
-            except StopIteration as end:
-                return end.value
-            fault = self._fault()
-            error = None
-            if fault == "error":
-                error = InjectedError()
-                continue
-            if fault == "cancel":
+        raise NotImplementedError  # a task steps it
+
+    def _suspended(self, waited_for: object) -> object:
+        match self._fault():
+            case "error":
+                return self.throw(InjectedError())
+            case "late error":
+                self._is_late = True
+            case "cancel":
                 task = asyncio.current_task()
-                if task is not None:
-                    task.cancel()
-            try:
-                yield waited_for
-            except BaseException as raised:  # noqa: BLE001 - thrown on into the work
-                error = raised
-            else:
-                error = InjectedError() if fault == "late error" else None
+                assert task is not None
+                task.cancel()
+            case None:
+                pass
+        return waited_for

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.unit.runs.bench import Bench
+from tests.fakes.run_bench import Bench
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from ibid.domain.events import (
 )
 from ibid.runs.engine import LOST_EVENT_ID
 from ibid.runs.live_run import LiveRun, Work
+from tests.fakes.run_bench import LIMITS, Bench, read, text
 from tests.fakes.samples import (
     ANN,
     a_citation,
@@ -38,7 +39,6 @@ from tests.fakes.samples import (
     a_turn,
     scripted_work,
 )
-from tests.unit.runs.bench import LIMITS, Bench, read, text
 
 
 def _forever() -> "asyncio.Future[None]":

@@ -7,72 +7,30 @@ import pytest
 
 from ibid.domain.answers import TurnInput, TurnResult
 from ibid.domain.errors import ModelUnavailable, StoreUnavailable
-from ibid.domain.events import Done, Entry, Failed, TokenDelta, TurnEvent
-from ibid.runs.live_run import LiveRun, Work
-from tests.fakes.faults import InjectedError, Injector, Kind
+from ibid.domain.events import Entry, Failed, TokenDelta, TurnEvent
+from ibid.runs.live_run import LiveRun
+from tests.fakes.faults import Injector, Kind
+from tests.fakes.run_bench import Bench, text
 from tests.fakes.samples import a_result, a_turn, scripted_work
-from tests.unit.runs.bench import Bench, text
+from tests.fakes.sweep import Asked, sweep_once
 
 TOKENS = ["It ", "is ", "he", "re ", "[1]."]
 STORE_CALLS = 6  # begin, latest_messages, end: before and after
-
-
-async def _ask(bench: Bench, entries: list[Entry], runs: list[LiveRun], work: Work) -> None:
-    live = await bench.engine.start(a_turn(), work)
-    runs.append(live)
-    async for entry in live.events(30):
-        entries += [entry] if entry is not None else []  # at once, in case the next one fails
-
-
-async def _check(bench: Bench, entries: list[Entry], runs: list[LiveRun]) -> None:
-    """Whatever the reader saw is what a reload shows, and the conversation is free."""
-    for live in runs:
-        await live.wait_ended()
-    await bench.settle()
-    assert await bench.records.runs.live() == {}
-    ends = [entry for entry in entries if isinstance(entry.event, Done | Failed)]
-    assert len(ends) <= 1
-    if ends:
-        await bench.check(runs[0].id, entries)
-    else:  # the reader, too, can meet the fault: it has gone
-        messages = await bench.messages()
-        assert [message.role for message in messages] in ([], ["user", "assistant"])
-        assert "".join(message.content for message in messages[1:]) == text(entries)
-        assert [entry.id for entry in entries] == list(range(1, len(entries) + 1))
-    await bench.check_free()
-
-
-async def _sweep(bench: Bench, injector: Injector) -> list[Entry]:
-    loop = asyncio.get_running_loop()
-    entries: list[Entry] = []
-    runs: list[LiveRun] = []
-    loop.set_task_factory(injector)
-    try:
-        asking = loop.create_task(_ask(bench, entries, runs, scripted_work(*TOKENS)))
-        await asyncio.wait({asking})
-        for live in runs:
-            await live.wait_ended()
-    finally:
-        loop.set_task_factory(None)
-    error = None if asking.cancelled() else asking.exception()
-    assert error is None or isinstance(error, InjectedError)
-    await _check(bench, entries, runs)
-    return entries
 
 
 @pytest.mark.parametrize("kind", ["error", "late error", "cancel"])
 async def test_a_fault_at_any_suspension_of_any_task_leaves_one_terminator(kind: Kind) -> None:
     counting = Injector()
     bench = await Bench.make()
-    whole = await _sweep(bench, counting)
-    assert text(whole) == "".join(TOKENS)
+    whole = await sweep_once(bench, scripted_work(*TOKENS), counting)
+    assert text(whole.entries) == "".join(TOKENS)
     assert counting.suspensions >= 20
 
     for at in range(1, counting.suspensions + 1):
         bench = await Bench.make()
         injector = Injector(at, kind)
 
-        await _sweep(bench, injector)
+        await sweep_once(bench, scripted_work(*TOKENS), injector)
 
         assert injector.suspensions >= at, "the fault was never met"
 
@@ -90,15 +48,14 @@ async def test_a_fault_of_any_store_call_leaves_one_terminator(error: Exception)
 
         bench = await Bench.make()
         bench.engine = bench.another(at=fail)
-        entries: list[Entry] = []
-        runs: list[LiveRun] = []
+        asked = Asked(bench)
 
-        asking = asyncio.create_task(_ask(bench, entries, runs, scripted_work(*TOKENS)))
+        asking = asyncio.create_task(asked.ask(scripted_work(*TOKENS)))
         await asyncio.wait({asking})
 
         assert asking.exception() in {None, error}
         assert calls >= at
-        await _check(bench, entries, runs)
+        await asked.check()
 
 
 @pytest.mark.parametrize("error", [ModelUnavailable("away"), RuntimeError()])
@@ -117,13 +74,12 @@ async def test_a_fault_before_any_event_of_the_turn_leaves_one_terminator(
             raise error
 
         bench = await Bench.make()
-        entries: list[Entry] = []
-        runs: list[LiveRun] = []
+        asked = Asked(bench)
 
-        await _ask(bench, entries, runs, work)
+        await asked.ask(work)
 
-        assert text(entries) == "".join(said)
-        await _check(bench, entries, runs)
+        assert text(asked.entries) == "".join(said)
+        await asked.check()
 
 
 async def test_a_client_that_goes_after_any_event_leaves_one_message_of_what_it_saw() -> None:

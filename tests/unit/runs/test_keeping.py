@@ -10,8 +10,8 @@ from ibid.domain.answers import FinishReason
 from ibid.domain.errors import LeaseLost, StoreUnavailable
 from ibid.domain.events import Done, Entry, Failed
 from tests.fakes.clock import FakeClock
+from tests.fakes.run_bench import LIMITS, Bench, read, text
 from tests.fakes.samples import a_turn, scripted_work
-from tests.unit.runs.bench import LIMITS, Bench, read, text
 
 
 class Outage:

@@ -1,12 +1,13 @@
-"""An engine on fakes, and how to read from it."""
+"""An engine on stores, how to read from it, and what must hold of what was read."""
 
 import asyncio
 from collections.abc import Sequence
-from typing import cast
+from typing import Protocol, cast
 
 from ibid.domain.conversations import Message, Run
 from ibid.domain.events import Done, Entry, Failed, Terminator, TokenDelta
 from ibid.ports.conversations import ConversationStore, RunStore
+from ibid.ports.projects import JobStore, ProjectStore
 from ibid.runs.engine import RunEngine
 from ibid.runs.limits import RunLimits
 from ibid.runs.live_run import LiveRun
@@ -18,19 +19,32 @@ from tests.fakes.samples import ANN, a_conversation, a_project, a_turn, scripted
 LIMITS = RunLimits(run_timeout_s=60.0, stop_s=0.2, keep_s=0.2, beat_s=5.0, term_s=15.0, unread=8)
 
 
+class Records(Protocol):
+    """The four stores of one app store."""
+
+    @property
+    def projects(self) -> ProjectStore: ...
+    @property
+    def jobs(self) -> JobStore: ...
+    @property
+    def conversations(self) -> ConversationStore: ...
+    @property
+    def runs(self) -> RunStore: ...
+
+
 class Bench:
     """Stores, a clock, and this process's engine."""
 
-    def __init__(self) -> None:
-        self.records = FakeRecords()
+    def __init__(self, records: Records) -> None:
+        self.records = records
         self.clock: FakeClock = FakeClock()
         self._engines: list[RunEngine] = []
         self.engine = self.another()
 
     @classmethod
-    async def make(cls) -> "Bench":
-        """A project `p1` and Ann's conversation `c1`."""
-        bench = cls()
+    async def make(cls, records: Records | None = None) -> "Bench":
+        """A project `p1` and Ann's conversation `c1`, on fakes unless there are other stores."""
+        bench = cls(records or FakeRecords())
         await bench.records.projects.create(a_project())
         await bench.records.conversations.create(a_conversation())
         return bench
