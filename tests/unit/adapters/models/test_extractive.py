@@ -179,6 +179,16 @@ async def test_the_parts_of_a_question_are_answered_in_its_order() -> None:
     assert text.index("`retryPolicy` is defined") < text.index("`add_item` is defined")
 
 
+async def test_where_a_thing_is_names_its_definitions_alone_but_its_uses_when_asked() -> None:
+    use = passage("main.py", "cart.add_item(item)\nadd_item = None", "python")
+
+    place = await answer("Where is `Cart.add_item`?", passages=[use, *PASSAGES])
+    uses = await answer("Where is add_item used?", passages=[use, *PASSAGES])
+
+    assert check_citations(place, [use, *PASSAGES]) == (2,)
+    assert check_citations(uses, [use, *PASSAGES]) == (1, 2)
+
+
 async def test_bullets_quote_one_telling_line_each() -> None:
     text = await answer("Where is add_item defined?", style=Style(format="bullets"))
 

@@ -1,6 +1,11 @@
 import pytest
 
-from ibid.adapters.models.question_terms import identifiers, question_terms, telling_words
+from ibid.adapters.models.question_terms import (
+    identifiers,
+    own_name,
+    question_terms,
+    telling_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -60,3 +65,25 @@ def test_no_words_at_all_still_make_one_part() -> None:
 
 def test_telling_words_are_as_typed() -> None:
     assert telling_words("Where are the Retries delayed?") == ["Retries", "delayed"]
+
+
+@pytest.mark.parametrize(
+    ("identifier", "name"),
+    [
+        ("run", "run"),
+        ("Flask.run()", "run"),
+        ("std::vector", "vector"),
+        ("ptr->next", "next"),
+        ("src/app/main.test.py", "main"),
+        ("src/", ""),
+    ],
+)
+def test_an_identifier_s_own_name_is_its_last_part(identifier: str, name: str) -> None:
+    assert own_name(identifier) == name
+
+
+def test_names_are_terms() -> None:
+    assert question_terms("Where are Flask.run_all and src/helpers.py?").names == {
+        "run_al",
+        "helper",
+    }

@@ -16,12 +16,12 @@ _STATEMENTS: Final = 14
 
 def code_units(whole: Unit) -> Iterator[Unit]:
     """Cut a passage of code: a unit a definition, with the comments and decorators above it."""
-    starts = _starts(whole.lines)
+    starts = _starts(whole.lines, whole.language)
     for first, stop in pairwise([*sorted(starts), len(whole.lines)]):
         yield replace(whole.window(first, stop), defines=starts[first])
 
 
-def _starts(lines: Sequence[str]) -> dict[int, str]:
+def _starts(lines: Sequence[str], language: str) -> dict[int, str]:
     """Where units start, and what each defines; a run of statements starts at a blank line."""
     starts = {0: ""}
     depth: int | None = None  # of the definition that the line is within
@@ -30,7 +30,7 @@ def _starts(lines: Sequence[str]) -> dict[int, str]:
         if not line.strip():
             continue
         indent = len(line) - len(line.lstrip())
-        if name := defined_name(line):
+        if name := defined_name(line, language):
             first = at
             while first > free and _ABOVE.match(lines[first - 1]):
                 first -= 1

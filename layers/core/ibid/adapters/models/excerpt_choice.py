@@ -38,6 +38,11 @@ _TESTS: Final = re.compile(r"(?:^|/)(?:tests?|specs?|__tests__)/|(?:^|[/_.])(?:t
 _WHERE: Final = re.compile(
     r"\b(?:where|onde|d[oó]nde|which file|implement|defined?)", re.IGNORECASE
 )
+_PLACE: Final = re.compile(r"\b(?:where|onde|d[oó]nde)\b", re.IGNORECASE)
+_USE: Final = re.compile(
+    r"\b(?:us(?:e|ed|es|age)|call|invo[ck]|import|refer|test|rais|handl|usad|cham|llam)",
+    re.IGNORECASE,
+)
 _WHY: Final = re.compile(r"\b(?:why|what is|purpose|por ?qu[eé]|o que é|qué es)\b", re.IGNORECASE)
 
 
@@ -56,6 +61,7 @@ class _Scored:
     terms: frozenset[str]
     context: frozenset[str]
     name: frozenset[str]
+    own_name: Sequence[str]
     factor: float
 
 
@@ -74,6 +80,11 @@ def choose(
         for unit in units_of(passage, number)
     ]
     weights = _weights(asked, candidates)
+    uses = bool(asked.names) and bool(_USE.search(question))
+    if uses:
+        candidates = [replace(each, name=frozenset()) for each in candidates]
+    elif len(asked.parts) == 1 and _PLACE.search(question):
+        candidates = [each for each in candidates if asked.names & set(each.own_name)] or candidates
     chosen: list[_Scored] = []
     covered: set[str] = set()
     best = 0.0
@@ -90,7 +101,8 @@ def choose(
             continue
         taken[pick.unit.number] += 1
         texts.add(pick.unit.text)
-        covered |= pick.terms | pick.name
+        if not uses:  # each use of a thing holds the same words
+            covered |= pick.terms | pick.name
         chosen.append(pick)
     if not chosen:  # found by meaning alone: the best passage begins with its best line
         return [_cut(each.unit, asked, weights, size) for each in candidates[:1]]
@@ -125,25 +137,24 @@ def _scored(unit: Unit, passage: Passage, question: str, asked: QuestionTerms) -
     elif unit.kind == "prose" and (not asked.identifiers or _WHY.search(question)):
         factor *= 1.25
     factor /= 1 + LENGTH_STEP * len(unit.lines)
+    defines = analyse(unit.defines, language=asked.language)
     context = f"{passage.file_path} {passage.symbol} {unit.heading}"
     return _Scored(
         unit=unit,
         terms=wanted.intersection(analyse(unit.text, language=asked.language)),
         context=wanted.intersection(analyse(context, language=asked.language)),
-        name=wanted.intersection(analyse(unit.defines, language=asked.language)),
+        name=wanted.intersection(defines),
+        own_name=defines[:1],
         factor=factor,
     )
 
 
 def _weights(asked: QuestionTerms, candidates: Sequence[_Scored]) -> dict[str, float]:
     """Inverse frequency of each term among the units; identifiers count double."""
-    named = {
-        terms[0] for name in asked.identifiers if (terms := analyse(name, language=asked.language))
-    }
     held = Counter(term for each in candidates for term in each.terms)
     return {
         term: math.log(1 + (len(candidates) - held[term] + 0.5) / (held[term] + 0.5))
-        * (IDENTIFIER_WEIGHT if term in named else 1.0)
+        * (IDENTIFIER_WEIGHT if term in asked.names else 1.0)
         for term in asked.terms
     }
 

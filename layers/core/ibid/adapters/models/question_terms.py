@@ -32,6 +32,7 @@ _CODE_SHAPE: Final = re.compile(
 _LOOKS_LIKE_CODE: Final = re.compile(
     r"_|[a-z][A-Z]|[A-Za-z]\d|\(\)$|[A-Za-z_]\.[A-Za-z_]|::|->|/.*\.|^--?[a-z]|^[A-Z]{3,}$"
 )
+_JOINT: Final = re.compile(r"\.|::|->")
 _NO_CODE: Final = frozenset({"e.g", "i.e", "p.ej", "a.k.a"})
 _CONJUNCTION: Final = re.compile(
     r"[?;!]\s+|,\s+(?:and|e|y)\s+|\s+(?:and|e|y)\s+(?=(?:where|how|what|why|when|who|which|"
@@ -49,12 +50,14 @@ class QuestionTerms:
         language: As the analyser knows it; excerpts are analysed in the same one.
         terms: Telling words as the analyser gives them, distinct, in order.
         identifiers: What looks like code, as typed, distinct, in order.
+        names: The term of each identifier's own name: `run` of `Flask.run()` and `src/run.py`.
         parts: The terms of each question within the question, in order; never empty.
     """
 
     language: str
     terms: Sequence[str]
     identifiers: Sequence[str]
+    names: frozenset[str]
     parts: Sequence[frozenset[str]]
 
 
@@ -75,6 +78,9 @@ def question_terms(question: str) -> QuestionTerms:
         language=language,
         terms=telling or words,
         identifiers=named,
+        names=frozenset(
+            term for name in named for term in analyse(own_name(name), language=language)[:1]
+        ),
         parts=[part for part in parts if part] or [frozenset(words)],
     )
 
@@ -88,6 +94,13 @@ def identifiers(text: str) -> list[str]:
         if _LOOKS_LIKE_CODE.search(match[0]) and match[0].lower() not in _NO_CODE:
             found.setdefault(match[0])
     return [name for name in found if name]
+
+
+def own_name(identifier: str) -> str:
+    """Return what an identifier names, without what it is part of: a path's stem, a last part."""
+    if "/" in identifier:
+        return identifier.rpartition("/")[2].partition(".")[0]
+    return _JOINT.split(identifier.removesuffix("()"))[-1]
 
 
 def telling_words(question: str) -> list[str]:
