@@ -57,11 +57,13 @@ class FolderCachedEmbedder:
     def save(self) -> None:
         if self._new:
             self._file.parent.mkdir(parents=True, exist_ok=True)
+            whole = self._file.with_suffix(".new.npz")
             np.savez(
-                self._file,
+                whole,
                 keys=np.array(list(self._known)),
                 vectors=np.array(list(self._known.values()), np.float32),
             )
+            whole.replace(self._file)
             self._new = False
 
 

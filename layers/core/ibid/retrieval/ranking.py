@@ -14,8 +14,8 @@ from ibid.retrieval.path_prior import PathPrior
 FILE_WEIGHT: Final = 0.5
 """Weight of the file's score beside its passage's.
 
-Measured from 0 to 2: files gain up to 1 (flask, MRR, two builds of one model: .880 and .852 without,
-.911 and .880 with 0.5), passages up to 0.5 (anthropic-codebase, nDCG@10: .749 without, .750 with).
+Measured from 0 to 2: files gain up to 1 (flask, MRR, by two builds of one model: .880 and .852
+without, .911 and .880 at 0.5), passages up to 0.5 (anthropic-codebase, nDCG@10: .749 and .750).
 """
 SECOND_WEIGHT: Final = 0.5
 """Weight of a file's second-best chunk beside its best."""
