@@ -13,11 +13,13 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from ibid.adapters.embedders import minilm_cache
 from ibid.adapters.embedders.local import LocalEmbedder
 from ibid.adapters.embedders.minilm import open_minilm
-from ibid.adapters.embedders.minilm_files import MODEL, TOKENIZER, PinnedFile
+from ibid.adapters.embedders.minilm_convert import convert
+from ibid.adapters.embedders.minilm_files import MODEL, TOKENIZER, PinnedFile, minilm_files
 from ibid.adapters.embedders.onnx import OnnxEmbedder
-from ibid.domain.errors import Misconfigured
+from ibid.domain.errors import EmbedderUnavailable, Misconfigured
 from ibid.domain.passages import Vector
 
 QUESTION = "How is a run ended when its process died?"
@@ -116,17 +118,62 @@ async def test_without_a_cache_the_shipped_model_serves_loudly_and_as_another_sp
     assert cosine(vector, other) > 0.97
 
 
-async def test_a_failing_conversion_is_told_and_not_fatal(
+async def test_a_conversion_that_fails_unforeseen_is_told_once_and_kept_in_mind(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with monkeypatch.context() as patch, caplog.at_level(logging.WARNING):
+        patch.setattr(sys, "executable", shutil.which("false"))
+        async with opened(open_minilm(tmp_path)) as embedder:
+            foretold = embedder.signature
+            with pytest.raises(EmbedderUnavailable, match="try again"):
+                await embedder.embed_passages([RIGHT])
+            assert len(await embedder.embed_passages([RIGHT])) == 1
+            kept = embedder.signature
+
+    assert "as-shipped" not in foretold
+    assert "as-shipped" in kept
+    assert [vars(record)["reason"] for record in caplog.records] == ["exit status 1: no message"]
+    async with opened(open_minilm(tmp_path)) as later:
+        assert later.signature == kept
+        await later.ready()
+        assert later.signature == kept
+
+
+async def test_nobody_is_told_of_a_failed_conversion_who_asked_for_no_signature(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(sys, "executable", shutil.which("false"))
 
-    with caplog.at_level(logging.WARNING):
-        async with opened(open_minilm(tmp_path)) as embedder:
-            assert "as-shipped" in embedder.signature
+    async with opened(open_minilm(tmp_path)) as embedder:
+        assert len(await embedder.embed_passages([RIGHT])) == 1
+        assert "as-shipped" in embedder.signature
 
-    assert [record.reason for record in caplog.records] == ["exit status 1: no message"]  # type: ignore[attr-defined]  # set by `extra`
-    assert files(tmp_path) == {}
+
+async def test_a_conversion_that_hangs_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(minilm_cache, "_CONVERT_TIMEOUT_S", 0.001)
+
+    async with opened(open_minilm(tmp_path)) as embedder:
+        await embedder.ready()
+
+        assert "as-shipped" in embedder.signature
+
+
+async def test_the_signature_is_foretold_without_loading(cache: Path) -> None:
+    async with opened(open_minilm(cache)) as embedder:
+        before = embedder.signature
+        await embedder.ready()
+
+        assert embedder.signature == before
+
+
+def test_the_conversion_gives_the_same_file_in_any_process(cache: Path, tmp_path: Path) -> None:
+    kept = minilm_files(cache).model
+
+    convert(MODEL.path(), tmp_path / "again.onnx")
+
+    assert (tmp_path / "again.onnx").read_bytes() == kept.read_bytes()
 
 
 def test_a_missing_wheel_is_named() -> None:

@@ -147,3 +147,27 @@ async def test_a_query_that_takes_too_long_is_unavailable_and_the_next_one_works
         release.set()
 
         assert (await embedder.embed_query("q", timeout_s=20))[0] == 1
+
+
+async def test_a_foretold_signature_loads_nothing() -> None:
+    def load() -> LoadedModel:
+        raise AssertionError
+
+    embedder = LocalEmbedder(load, languages=frozenset(), foretell=lambda: "told:1")
+
+    assert embedder.signature == "told:1"
+    await embedder.aclose()
+
+
+async def test_who_embeds_under_a_wrongly_foretold_signature_must_try_again() -> None:
+    embedder = LocalEmbedder(
+        lambda: model(Session()), languages=frozenset(), foretell=lambda: "told:1"
+    )
+    before = embedder.signature
+
+    with pytest.raises(EmbedderUnavailable, match="try again"):
+        await embedder.embed_passages(["p"])
+
+    assert len(await embedder.embed_passages(["p"])) == 1
+    assert (before, embedder.signature) == ("told:1", "local:1")
+    await embedder.aclose()

@@ -41,9 +41,25 @@ class LocalEmbedder:
     of passages and waits behind none. A cancelled call gives up between two batches.
     """
 
-    def __init__(self, load: Callable[[], LoadedModel], *, languages: frozenset[str]) -> None:
+    def __init__(
+        self,
+        load: Callable[[], LoadedModel],
+        *,
+        languages: frozenset[str],
+        foretell: Callable[[], str] | None = None,
+    ) -> None:
+        """Take what loads the model, and what tells its signature without loading it.
+
+        Args:
+            load: Called in a thread, once it has succeeded never again.
+            languages: That the model knows.
+            foretell: Quick; where `load` gives another signature after all, its first caller is
+                told to try again, so that nobody keeps vectors under the wrong name.
+        """
         self._load = load
         self._languages = languages
+        self._foretell = foretell
+        self._foretold: str | None = None
         self._loaded: LoadedModel | None = None
         self._loading = threading.Lock()
         self._passages = ThreadPoolExecutor(1, thread_name_prefix="embed-passages")
@@ -53,8 +69,12 @@ class LocalEmbedder:
     def signature(self) -> str:
         """Identify the model and its vector space.
 
-        Loads the model if nothing has yet, so await `ready` first where blocking matters.
+        Loads the model if nothing has yet and nothing can foretell it: await `ready` first where
+        blocking matters.
         """
+        if self._loaded is None and self._foretell is not None:
+            self._foretold = self._foretold or self._foretell()
+            return self._foretold
         return self._model().signature
 
     @property
@@ -67,6 +87,7 @@ class LocalEmbedder:
 
         Raises:
             Misconfigured: A file of it can't be used.
+            EmbedderUnavailable: Its signature is another one than was foretold.
         """
         await asyncio.get_running_loop().run_in_executor(self._queries, self._model)
 
@@ -108,8 +129,11 @@ class LocalEmbedder:
         return model.session.embed(model.session.tokenise([model.query_prefix + text]))[0]
 
     def _model(self) -> LoadedModel:
-        if self._loaded is None:
-            with self._loading:
-                if self._loaded is None:
-                    self._loaded = self._load()
-        return self._loaded
+        with self._loading:
+            if self._loaded is None:
+                self._loaded = self._load()
+                if self._foretold not in (None, self._loaded.signature):
+                    raise EmbedderUnavailable(
+                        "the embedding model is another one than was foretold: try again"
+                    )
+            return self._loaded

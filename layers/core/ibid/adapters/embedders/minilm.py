@@ -4,11 +4,12 @@ import hashlib
 from pathlib import Path
 
 from ibid.adapters.embedders.local import LoadedModel, LocalEmbedder
-from ibid.adapters.embedders.minilm_files import MODEL, TOKENIZER, minilm_files
+from ibid.adapters.embedders.minilm_files import MODEL, TOKENIZER, foreseen_form, minilm_files
 from ibid.adapters.embedders.threads import default_threads
 
 MAX_TOKENS = 256
 
+_WIDTH = 384
 _LANGUAGES = frozenset({"english"})
 
 
@@ -17,14 +18,19 @@ def open_minilm(cache: Path, *, threads: int | None = None) -> LocalEmbedder:
 
     At the very first use on a machine the model is converted, some seconds in a process of its
     own, and kept under `cache`; if that fails the model is used as it comes, slower, and a
-    warning is logged. The two are different vector spaces with different signatures, so
-    `signature` waits for the conversion: await `ready` first where blocking matters.
+    warning is logged. The two are different vector spaces with different signatures. Which one
+    it will be is foretold without loading anything; should a conversion fail against all signs,
+    the first call raises EmbedderUnavailable, and the next one serves the model as it comes.
 
     Args:
         cache: A folder of this application's, made if it is missing; safe to share.
         threads: For the model's arithmetic, at least 1; None means by the machine.
     """
-    return LocalEmbedder(lambda: _load(cache, threads or default_threads()), languages=_LANGUAGES)
+    return LocalEmbedder(
+        lambda: _load(cache, threads or default_threads()),
+        languages=_LANGUAGES,
+        foretell=lambda: _signature(foreseen_form(cache), _WIDTH),
+    )
 
 
 def _load(cache: Path, threads: int) -> LoadedModel:
@@ -35,10 +41,11 @@ def _load(cache: Path, threads: int) -> LoadedModel:
     session = OnnxSession(
         files.model, files.tokenizer, pooling="mean", max_tokens=MAX_TOKENS, threads=threads
     )
+    return LoadedModel(session=session, signature=_signature(files.form, session.width))
+
+
+def _signature(form: str, width: int) -> str:
     # Of the sources and the recipe, not of the result: the same on every machine.
-    identity = f"{MODEL.sha256}:{TOKENIZER.sha256}:mean:{MAX_TOKENS}:{files.form}"
+    identity = f"{MODEL.sha256}:{TOKENIZER.sha256}:mean:{MAX_TOKENS}:{form}"
     digest = hashlib.sha256(identity.encode()).hexdigest()
-    return LoadedModel(
-        session=session,
-        signature=f"minilm:all-MiniLM-L6-v2:{files.form}:{session.width}:{digest}",
-    )
+    return f"minilm:all-MiniLM-L6-v2:{form}:{width}:{digest}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from ibid.adapters.embedders.digests import file_digest
-from ibid.adapters.embedders.minilm_cache import RECIPE, NotConverted, converted_model
+from ibid.adapters.embedders.minilm_cache import RECIPE, NotConverted, can_convert, converted_model
 from ibid.domain.errors import Misconfigured
 
 logger = logging.getLogger(__name__)
@@ -97,3 +97,8 @@ def minilm_files(cache: Path) -> MinilmFiles:
         )
         return MinilmFiles(model=source, tokenizer=tokenizer, form=AS_SHIPPED)
     return MinilmFiles(model=model, tokenizer=tokenizer, form=RECIPE)
+
+
+def foreseen_form(cache: Path) -> str:
+    """Tell what `minilm_files` will give as `form`, without reading or converting a model."""
+    return RECIPE if can_convert(cache, source_digest=MODEL.sha256) else AS_SHIPPED

@@ -59,15 +59,16 @@ class OnnxSession:
             )
         self._output = _states_output(model, self._session)
         try:
-            self.width: int = self._states(_padded([self.tokenise([""])[0]])).shape[-1]
+            self.width: int = self._states(_padded(self.tokenise(["a text"]))).shape[-1]
         except _ORT_ERRORS as error:
-            raise Misconfigured(f"{model} fails on an empty text") from error
+            raise Misconfigured(f"{model} fails on a text") from error
 
     def tokenise(self, texts: Sequence[str]) -> list[list[int]]:
         """Turn texts into ids, special tokens included, each cut to the model's longest input."""
         # The tokenizer takes no lone surrogate.
         cut = [text[: self._max_characters].encode("utf-8", "replace").decode() for text in texts]
-        return [encoding.ids for encoding in self._tokenizer.encode_batch(cut)]
+        # A tokenizer without special tokens makes nothing of an empty text: it gets token 0.
+        return [encoding.ids or [0] for encoding in self._tokenizer.encode_batch(cut)]
 
     def embed(self, ids: Sequence[Sequence[int]]) -> list[Vector]:
         """Embed one batch; memory grows with its size times its longest text.
