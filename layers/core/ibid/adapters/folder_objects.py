@@ -96,11 +96,10 @@ class FolderObjects:
         return folder.with_name(folder.name + _SUFFIX)
 
     def _folder(self, key: str) -> Path:
-        return self._root.joinpath(*_names(key))
+        return self._root.joinpath(*names_of(key))
 
     def _key(self, path: Path) -> str:
-        text = path.relative_to(self._root).as_posix().removesuffix(_SUFFIX)
-        return unquote_to_bytes(text.replace(_GOES_ON + "/", "")).decode()
+        return key_of(path.relative_to(self._root).as_posix().removesuffix(_SUFFIX))
 
     def _remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
@@ -123,8 +122,12 @@ class FolderObjects:
             folder = folder.parent
 
 
-def _names(key: str) -> list[str]:
-    """Turn a key into the names of its folders and, without suffix, of its file."""
+def names_of(key: str) -> list[str]:
+    """Turn a key into the names of its folders and, without suffix, of its file.
+
+    Raises:
+        ValueError: The key is outside the port's form.
+    """
     if not 0 < len(key.encode()) <= _MAX_KEY_BYTES:
         raise ValueError(f"a key has 1 to {_MAX_KEY_BYTES} bytes")
     names: list[str] = []
@@ -140,6 +143,11 @@ def _names(key: str) -> list[str]:
             name += character.decode() if _PLAIN.fullmatch(character) else f"%{byte:02x}"
         names.append(name)
     return names
+
+
+def key_of(names: str) -> str:
+    """Turn what `names_of` gave, joined by `/`, back into the key."""
+    return unquote_to_bytes(names.replace(_GOES_ON + "/", "")).decode()
 
 
 async def _copy(chunks: AsyncIterator[bytes], file: BinaryIO, max_bytes: int) -> int:
@@ -171,13 +179,15 @@ def _finish(file: BinaryIO, path: Path) -> None:
     file.flush()
     os.fsync(file.fileno())
     file.close()
-    for attempt in range(1, _ATTEMPTS + 1):
+    attempts_left = _ATTEMPTS
+    while True:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             Path(file.name).replace(path)
             break
         except FileNotFoundError:  # a deletion pruned the folder meanwhile
-            if attempt == _ATTEMPTS:
+            attempts_left -= 1
+            if not attempts_left:
                 raise
     _sync_folder(path.parent)
 

@@ -190,7 +190,7 @@ class Database:
     def _scrub(self, connection: sqlite3.Connection) -> None:
         try:
             busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-        except sqlite3.OperationalError:
+        except sqlite3.Error:  # the deletion itself is kept
             busy = 1
         if busy and not self._unscrubbed:
             logger.warning("store_scrub_postponed")
