@@ -20,7 +20,7 @@ from tests.fakes.app import ANN, FakeApp
 
 APP = FakeApp(change=lambda services: replace(services, principal=ANN, dev_principals=False))
 SCHEMA = schemathesis.openapi.from_asgi("/openapi.json", APP.app).exclude(
-    path="/conversations/{conversation_id}/messages", method="POST"
+    path="/conversations/{conversationId}/messages", method="POST"
 )
 
 
@@ -55,11 +55,11 @@ async def kept_ids() -> Mapping[str, str]:
             f"/projects/{project.id}/uploads", json={"fileName": "shop.zip", "bytes": 4}
         )
     return {
-        "project_id": project.id,
-        "conversation_id": conversation.id,
-        "run_id": run.id,
-        "job_id": job_id,
-        "upload_id": announced.json()["uploadId"],
+        "projectId": project.id,
+        "conversationId": conversation.id,
+        "runId": run.id,
+        "jobId": job_id,
+        "uploadId": announced.json()["uploadId"],
     }
 
 
@@ -71,7 +71,9 @@ async def kept_ids() -> Mapping[str, str]:
     derandomize=True,
     suppress_health_check=list(HealthCheck),
 )
-def test_every_answer_is_one_that_the_document_names(case: schemathesis.Case[Any], ids: str) -> None:
+def test_every_answer_is_one_that_the_document_names(
+    case: schemathesis.Case[Any], ids: str
+) -> None:
     if ids == "kept" and case.path_parameters:
         kept = asyncio.run(kept_ids())
         case.path_parameters = {name: kept[name] for name in case.path_parameters}

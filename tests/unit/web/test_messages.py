@@ -288,15 +288,18 @@ async def test_a_malformed_question_is_422_and_starts_nothing(body: dict[str, ob
     assert kept == []
 
 
-async def test_half_a_surrogate_pair_in_a_question_is_422() -> None:
+@pytest.mark.parametrize("field", ["question", "pathPrefix"])
+async def test_half_a_surrogate_pair_is_422(field: str) -> None:
     app = FakeApp()
     conversation = await app.conversation()
 
+    body = json.dumps({"question": "Where?", field: "\ud83d"}).encode()
+
     async with app.client(headers={"Content-Type": "application/json"}) as ann:
-        answer = await ann.post(path(conversation), content=b'{"question": "\\ud83d"}')
+        answer = await ann.post(path(conversation), content=body)
 
     assert answer.status_code == 422
-    assert list(answer.json()["detail"]["fields"]) == ["question"]
+    assert list(answer.json()["detail"]["fields"]) == [field]
 
 
 async def test_a_question_of_exactly_the_most_characters_is_answered() -> None:
@@ -434,6 +437,7 @@ class Exchange:
         self._stuck_on = stuck_on
         self._left = asyncio.Event()
         self._asked = False
+        self._has_ended = False
         self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     def leave(self) -> None:
@@ -474,6 +478,9 @@ class Exchange:
             self._asked = True
             body = json.dumps({"question": "Where?"}).encode()
             return {"type": "http.request", "body": body, "more_body": False}
+        if not self._has_ended:
+            self._has_ended = True
+            return {"type": "http.request", "body": b"", "more_body": False}
         await self._left.wait()
         return {"type": "http.disconnect"}
 

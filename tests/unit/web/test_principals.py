@@ -42,25 +42,25 @@ async def everything_of_ann(app: FakeApp) -> Owned:
         ).json()
     return Owned(
         ids={
-            "project_id": project.id,
-            "conversation_id": conversation.id,
-            "run_id": run["runId"],
-            "job_id": job["jobId"],
-            "upload_id": upload["uploadId"],
+            "projectId": project.id,
+            "conversationId": conversation.id,
+            "runId": run["runId"],
+            "jobId": job["jobId"],
+            "uploadId": upload["uploadId"],
         }
     )
 
 
 BODIES: Mapping[tuple[str, str], Mapping[str, object]] = {
-    ("POST", "/conversations"): {"projectId": "{project_id}"},
-    ("POST", "/conversations/{conversation_id}/messages"): {"question": "Where?"},
-    ("PATCH", "/conversations/{conversation_id}"): {"title": "Mine"},
-    ("PATCH", "/projects/{project_id}"): {"name": "mine"},
+    ("POST", "/conversations"): {"projectId": "{projectId}"},
+    ("POST", "/conversations/{conversationId}/messages"): {"question": "Where?"},
+    ("PATCH", "/conversations/{conversationId}"): {"title": "Mine"},
+    ("PATCH", "/projects/{projectId}"): {"name": "mine"},
     ("POST", "/projects"): {"name": "mine"},
-    ("POST", "/projects/{project_id}/index"): {},
-    ("POST", "/projects/{project_id}/uploads"): {"fileName": "mine.zip", "bytes": 4},
+    ("POST", "/projects/{projectId}/index"): {},
+    ("POST", "/projects/{projectId}/uploads"): {"fileName": "mine.zip", "bytes": 4},
 }
-FORMS = {("POST", "/projects/{project_id}/uploads/{upload_id}")}
+FORMS = {("POST", "/projects/{projectId}/uploads/{uploadId}")}
 Call = Callable[[httpx.AsyncClient, Mapping[str, str]], Awaitable[httpx.Response]]
 
 
@@ -128,7 +128,7 @@ async def test_a_mixture_of_own_and_foreign_ids_is_404(method: str, path: str) -
     call = call_of(method, path)
 
     async with app.client(BOB) as bob:
-        answer = await call(bob, {**mine.ids, "project_id": yours})
+        answer = await call(bob, {**mine.ids, "projectId": yours})
 
     assert answer.status_code == 404
 
@@ -162,7 +162,7 @@ async def test_a_member_needs_the_role(method: str, path: str, least: Role, held
     app = FakeApp()
     source = GitSource(url="https://git.test/shop")
     project = await app.project(members={BOB.subject: held}, source=source, ready=False)
-    body = BODIES.get((method, f"/projects/{{project_id}}{path}"))
+    body = BODIES.get((method, f"/projects/{{projectId}}{path}"))
     order = [Role.VIEWER, Role.EDITOR, Role.OWNER]
 
     async with app.client(BOB) as bob:

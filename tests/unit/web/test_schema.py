@@ -67,7 +67,7 @@ async def test_every_reference_of_the_schema_is_there() -> None:
 
 
 async def test_the_answer_to_a_question_is_json_or_the_stream_of_its_events() -> None:
-    operation = (await document())["paths"]["/conversations/{conversation_id}/messages"]["post"]
+    operation = (await document())["paths"]["/conversations/{conversationId}/messages"]["post"]
 
     answer = operation["responses"]["200"]
 

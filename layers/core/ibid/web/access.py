@@ -4,7 +4,7 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Path, Request
 
 from ibid.domain.conversations import Conversation, Run
 from ibid.domain.errors import (
@@ -53,6 +53,9 @@ def principal_of(request: Request, services: Given) -> Principal:
 Caller = Annotated[Principal, Depends(principal_of)]
 
 
+ProjectId = Annotated[str, Path(alias="projectId")]
+
+
 async def member_project(
     services: Services, principal: Principal, project_id: str, *, role: Role
 ) -> Project:
@@ -74,7 +77,7 @@ async def member_project(
 def project_for(role: Role) -> Callable[..., Awaitable[Project]]:
     """Make the dependency that admits members with at least the role to the path's project."""
 
-    async def admitted(project_id: str, principal: Caller, services: Given) -> Project:
+    async def admitted(project_id: ProjectId, principal: Caller, services: Given) -> Project:
         return await member_project(services, principal, project_id, role=role)
 
     return admitted
@@ -85,7 +88,9 @@ EditedProject = Annotated[Project, Depends(project_for(Role.EDITOR))]
 OwnedProject = Annotated[Project, Depends(project_for(Role.OWNER))]
 
 
-async def _viewed_job(job_id: str, principal: Caller, services: Given) -> Job:
+async def _viewed_job(
+    job_id: Annotated[str, Path(alias="jobId")], principal: Caller, services: Given
+) -> Job:
     job = await services.jobs.get(job_id, tenant=principal.tenant)
     try:
         await member_project(services, principal, job.project_id, role=Role.VIEWER)
@@ -95,12 +100,16 @@ async def _viewed_job(job_id: str, principal: Caller, services: Given) -> Job:
 
 
 async def _own_conversation(
-    conversation_id: str, principal: Caller, services: Given
+    conversation_id: Annotated[str, Path(alias="conversationId")],
+    principal: Caller,
+    services: Given,
 ) -> Conversation:
     return await services.conversations.get(conversation_id, principal=principal)
 
 
-async def _own_run(run_id: str, principal: Caller, services: Given) -> Run:
+async def _own_run(
+    run_id: Annotated[str, Path(alias="runId")], principal: Caller, services: Given
+) -> Run:
     return await services.runs.get(run_id, principal=principal)
 
 

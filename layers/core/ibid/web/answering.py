@@ -14,9 +14,9 @@ from ibid.domain.events import (
     StatusChanged,
     TokenDelta,
 )
-from ibid.runs.engine import LiveRun
 from ibid.web.conversation_bodies import AnswerBody
 from ibid.web.message_events import CitationBody
+from ibid.web.streaming import Readable
 from ibid.web.wire import whole
 
 
@@ -44,7 +44,7 @@ class AnswerParts:
                     message_id=event.message_id,
                     content=self._content,
                     finish_reason=event.finish_reason,
-                    model=event.model,
+                    model=whole(event.model),
                     citations=tuple(CitationBody.of(citation) for citation in event.citations),
                     cited_indexes=tuple(event.cited_indexes),
                     grounding_warnings=tuple(event.grounding_warnings),
@@ -59,7 +59,7 @@ class AnswerParts:
                     content=self._content,
                     finish_reason=event.finish_reason,
                     code=event.code,
-                    message=event.message,
+                    message=whole(event.message),
                     model=None,
                     citations=self._found,
                     cited_indexes=(),
@@ -76,7 +76,7 @@ class AnswerParts:
         return whole("".join(self._pieces))
 
 
-async def whole_answer(run: LiveRun, request: Request, *, ping_s: float) -> AnswerBody | None:
+async def whole_answer(run: Readable, request: Request, *, ping_s: float) -> AnswerBody | None:
     """Wait for the run's end and return its answer; None if the client has gone before.
 
     The run learns that its client has gone just as a stream's does.
@@ -92,7 +92,7 @@ async def whole_answer(run: LiveRun, request: Request, *, ping_s: float) -> Answ
         await asyncio.gather(reading, leaving, return_exceptions=True)
 
 
-async def _read(run: LiveRun, *, ping_s: float) -> AnswerBody | None:
+async def _read(run: Readable, *, ping_s: float) -> AnswerBody | None:
     parts = AnswerParts(run.id)
     events = run.events(ping_s)
     try:

@@ -49,13 +49,13 @@ async def list_conversations(
     return PageBody[ConversationBody].of(page, ConversationBody.of)
 
 
-@router.get("/conversations/{conversation_id}", responses=documented(404, 422))
+@router.get("/conversations/{conversationId}", responses=documented(404, 422))
 async def get_conversation(conversation: OwnConversation) -> ConversationBody:
     """Return one conversation."""
     return ConversationBody.of(conversation)
 
 
-@router.patch("/conversations/{conversation_id}", responses=documented(404, 413, 422))
+@router.patch("/conversations/{conversationId}", responses=documented(404, 413, 422))
 async def rename_conversation(
     body: ConversationChangesBody,
     conversation: OwnConversation,
@@ -69,7 +69,7 @@ async def rename_conversation(
     return ConversationBody.of(renamed)
 
 
-@router.delete("/conversations/{conversation_id}", status_code=204, responses=documented(404, 422))
+@router.delete("/conversations/{conversationId}", status_code=204, responses=documented(404, 422))
 async def delete_conversation(
     conversation: OwnConversation, caller: Caller, services: Given
 ) -> None:
@@ -78,7 +78,7 @@ async def delete_conversation(
     await services.conversations.delete(conversation.id, principal=caller)
 
 
-@router.get("/conversations/{conversation_id}/messages", responses=documented(404, 422))
+@router.get("/conversations/{conversationId}/messages", responses=documented(404, 422))
 async def list_messages(
     conversation: OwnConversation,
     caller: Caller,

@@ -60,7 +60,7 @@ def done_event(done: Done) -> DoneEvent:
     """Translate the terminator of a turn that ended as it should."""
     return DoneEvent(
         message_id=done.message_id,
-        model=done.model,
+        model=whole(done.model),
         finish_reason=done.finish_reason,
         cited_indexes=tuple(done.cited_indexes),
         grounding_warnings=tuple(done.grounding_warnings),
@@ -76,7 +76,7 @@ def error_event(failed: Failed) -> ErrorEvent:
     return ErrorEvent(
         message_id=failed.message_id,
         code=failed.code,
-        message=failed.message,
+        message=whole(failed.message),
         finish_reason=failed.finish_reason,
         kept_through_id=failed.kept_through_id,
     )

@@ -11,7 +11,7 @@ from ibid.web.project_bodies import JobBody
 router = APIRouter(tags=["projects"])
 
 
-@router.get("/jobs/{job_id}", responses=documented(404, 422))
+@router.get("/jobs/{jobId}", responses=documented(404, 422))
 async def get_job(job: ViewedJob) -> JobBody:
     """Return one indexing job, with its progress."""
     return JobBody.of(job)

@@ -5,7 +5,6 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
-from fastapi.responses import JSONResponse
 
 from ibid.domain.projects import Project, Role
 from ibid.domain.readiness import check_ready
@@ -70,7 +69,7 @@ async def started_run(
     return await services.engine.start(turn, services.work(project))
 
 
-@router.post("/conversations/{conversation_id}/messages", responses=_RESPONSES)
+@router.post("/conversations/{conversationId}/messages", responses=_RESPONSES)
 async def ask(
     request: Request, run: Annotated[LiveRun, Depends(started_run)], services: Given
 ) -> Response:
@@ -81,4 +80,4 @@ async def ask(
     answer = await whole_answer(run, request, ping_s=services.ping_s)
     if answer is None:
         return Response(status_code=CLIENT_GONE, headers=headers)
-    return JSONResponse(answer.model_dump(mode="json"), headers=headers)
+    return Response(answer.model_dump_json(), media_type="application/json", headers=headers)

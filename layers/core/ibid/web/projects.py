@@ -67,13 +67,13 @@ async def list_projects(
     return PageBody[ProjectBody].of(page, ProjectBody.of)
 
 
-@router.get("/projects/{project_id}", responses=documented(404, 422))
+@router.get("/projects/{projectId}", responses=documented(404, 422))
 async def get_project(project: ViewedProject) -> ProjectBody:
     """Return one project."""
     return ProjectBody.of(project)
 
 
-@router.patch("/projects/{project_id}", responses=documented(403, 404, 413, 422))
+@router.patch("/projects/{projectId}", responses=documented(403, 404, 413, 422))
 async def change_project(
     body: ProjectChangesBody, project: OwnedProject, services: Given
 ) -> ProjectBody:
@@ -89,7 +89,7 @@ async def change_project(
     return ProjectBody.of(changed)
 
 
-@router.delete("/projects/{project_id}", status_code=204, responses=documented(403, 404, 422))
+@router.delete("/projects/{projectId}", status_code=204, responses=documented(403, 404, 422))
 async def delete_project(project: OwnedProject, services: Given) -> None:
     """Cancel a project's runs, then delete all that is its: index, uploads, conversations."""
     owned = {"tenant": project.tenant, "project_id": project.id}
@@ -103,7 +103,7 @@ async def delete_project(project: OwnedProject, services: Given) -> None:
 
 
 @router.post(
-    "/projects/{project_id}/index", status_code=202, responses=documented(403, 404, 413, 422)
+    "/projects/{projectId}/index", status_code=202, responses=documented(403, 404, 413, 422)
 )
 async def index_project(
     project: EditedProject, services: Given, body: IndexRequestBody | None = None
@@ -117,7 +117,7 @@ async def index_project(
     return JobStartedBody(job_id=job_id, enqueued=enqueued)
 
 
-@router.get("/projects/{project_id}/jobs", responses=documented(404, 422))
+@router.get("/projects/{projectId}/jobs", responses=documented(404, 422))
 async def list_jobs(
     project: ViewedProject,
     services: Given,
@@ -131,7 +131,7 @@ async def list_jobs(
     return PageBody[JobBody].of(page, JobBody.of)
 
 
-@router.get("/projects/{project_id}/indexed-paths", responses=documented(404, 409, 422))
+@router.get("/projects/{projectId}/indexed-paths", responses=documented(404, 409, 422))
 async def list_indexed_paths(
     project: ViewedProject,
     services: Given,

@@ -11,7 +11,7 @@ from ibid.web.errors import documented
 router = APIRouter(tags=["runs"])
 
 
-@router.get("/runs/{run_id}", responses=documented(404, 422))
+@router.get("/runs/{runId}", responses=documented(404, 422))
 async def get_run(run: OwnRun) -> RunBody:
     """Return how one run stands."""
     return RunBody.of(run)

@@ -2,12 +2,13 @@
 
 import logging
 from collections.abc import AsyncGenerator, Mapping
+from typing import Protocol
 
 import anyio
 from fastapi.sse import EventSourceResponse
 from starlette.types import Receive, Scope, Send
 
-from ibid.runs.engine import LiveRun
+from ibid.domain.events import Entry
 from ibid.web.framing import PING, message_frame
 
 logger = logging.getLogger(__name__)
@@ -15,7 +16,18 @@ logger = logging.getLogger(__name__)
 STREAM_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
-async def message_frames(run: LiveRun, *, ping_s: float) -> AsyncGenerator[bytes, None]:
+class Readable(Protocol):
+    """A run whose events can be read, as the engine's can."""
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+
+    def events(self, ping_s: float) -> AsyncGenerator[Entry | None, None]:
+        """Read the events in order, None after each `ping_s` seconds of silence."""
+
+
+async def message_frames(run: Readable, *, ping_s: float) -> AsyncGenerator[bytes, None]:
     """Yield the run's events as frames, and a comment after each `ping_s` seconds of silence.
 
     Nothing is raised: what fails here has failed after the first byte, and the run's terminator

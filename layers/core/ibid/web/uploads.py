@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Self
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Path, Request
 from pydantic import Field, StringConstraints, ValidationError
 
 from ibid.domain.errors import ObjectMissing, UploadNotFound
@@ -82,7 +82,7 @@ class Announcement(Wire):
 
 
 @router.post(
-    "/projects/{project_id}/uploads",
+    "/projects/{projectId}/uploads",
     status_code=201,
     responses=documented(403, 404, 413, 422),
 )
@@ -103,19 +103,22 @@ async def announce_upload(
         _once(announcement.model_dump_json().encode()),
         max_bytes=MAX_ANNOUNCEMENT_BYTES,
     )
-    url = str(request.url_for("take_upload", project_id=project.id, upload_id=upload_id))
+    url = str(request.url_for("take_upload", projectId=project.id, uploadId=upload_id))
     key = _archive_key(project, upload_id, announcement)
     return UploadBody(upload_id=upload_id, url=url, fields={"key": key})
 
 
 @router.post(
-    "/projects/{project_id}/uploads/{upload_id}",
+    "/projects/{projectId}/uploads/{uploadId}",
     status_code=204,
     responses=documented(403, 404, 413, 422),
     openapi_extra=_FORM,
 )
 async def take_upload(
-    upload_id: str, project: EditedProject, services: Given, request: Request
+    upload_id: Annotated[str, Path(alias="uploadId")],
+    project: EditedProject,
+    services: Given,
+    request: Request,
 ) -> None:
     """Take the form of an announced upload; the archive is kept whole or not at all."""
     missing = UploadNotFound("no such upload is announced")

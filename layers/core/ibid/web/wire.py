@@ -26,20 +26,17 @@ class Asked(Wire):
     model_config = ConfigDict(strict=True, validate_by_name=False)
 
 
-def well_formed(text: str) -> str:
-    """Return the text unless it is no Unicode text.
+def without_nul(text: str) -> str:
+    """Return the text unless it holds a NUL, which not every store takes.
 
-    JSON may escape half of a surrogate pair, which no store and no UTF-8 stream can hold.
+    Half of a surrogate pair, which JSON may escape and UTF-8 can't hold, is refused by pydantic
+    itself wherever a string has constraints.
 
     Raises:
-        ValueError: It holds a lone surrogate or a NUL.
+        ValueError: It holds one.
     """
     if "\x00" in text:
         raise ValueError("holds a NUL character")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("holds half of a surrogate pair") from None
     return text
 
 
@@ -64,7 +61,7 @@ def as_integer(value: object) -> object:
 
 # Both stand after a type's other constraints, which hold for plain types only.
 JsonInteger = BeforeValidator(as_integer)
-WellFormed = AfterValidator(well_formed)
+WellFormed = AfterValidator(without_nul)
 
 Title = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), WellFormed
