@@ -239,6 +239,19 @@ async def test_no_passages_leave_the_honest_sentences_alone() -> None:
     assert text == LEAD + "These excerpts may not answer the whole question."
 
 
+async def test_a_test_s_lines_count_less_unless_tests_are_asked_about() -> None:
+    both = [
+        passage("tests/test_total.py", "x = total(cart)", "python"),
+        passage("shop/total.py", "y = total(cart)", "python"),
+    ]
+
+    about_code = await answer("total of the cart", passages=both)
+    about_tests = await answer("total of the cart in tests", passages=both)
+
+    assert about_code.splitlines()[2] == "`shop/total.py:1-1` [2]:"
+    assert about_tests.splitlines()[2] == "`tests/test_total.py:1-1` [1]:"
+
+
 async def test_the_same_lines_are_quoted_once() -> None:
     text = await answer("Where is add_item defined?", passages=[PASSAGES[0], PASSAGES[0]])
 
