@@ -439,3 +439,75 @@ def test_symbols_of_windows_keep_their_chunks_apart() -> None:
 
     assert [chunk.chunk_index for chunk in chunks] == [0, 1, 2]
     assert {chunk.symbol for chunk in chunks} == {"f"}
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "symbol"),
+    [
+        ("a.cs", "class C { public static implicit operator int(C c) => 1; }", "C"),
+        ("a.cpp", "namespace { int f() { return 1; } }", "f"),
+        ("a.cpp", "int& g(int a) { return a; }", "g"),
+        ("a.cpp", "template <class T> void h<T>::m(T a) {}", "h.m"),
+        ("a.js", "a[b] = function () {};", ""),
+        ("a.js", "var x = class Y { m() {} };", "x"),
+        ("a.js", "export { a };", ""),
+        ("a.go", "func (List[K, V]) M() {}", "List.M"),
+        ("a.go", "func () M() {}", "M"),
+        ("a.ts", "abstract class A { abstract m(): void }", "A"),
+        ("a.rb", "class << self; def a; end; end", "a"),
+        ("a.c", "int (*table[2])(int);", ""),
+        ("a.sql", "CREATE FUNCTION s.f(a int) RETURNS int AS $$ SELECT 1 $$ LANGUAGE sql;", "s.f"),
+        ("a.kt", "companion object { val x = 1 }", ""),
+    ],
+)
+def test_a_definition_is_named_as_its_language_names_it(path: str, line: str, symbol: str) -> None:
+    assert [chunk.symbol for chunk in chunk_text(path, line, commit_sha=None)] == [symbol]
+
+
+def test_members_of_a_long_csharp_class_have_their_names() -> None:
+    members = [
+        "public int P { get; set; }",
+        "public C() {}",
+        "~C() {}",
+        "public static C operator +(C a, C b) => a;",
+        "public static implicit operator int(C c) => 1;",
+        "public int this[int i] => i;",
+        "public void M<T>() {}",
+        "delegate void D();",
+        "enum E { A }",
+    ]
+    text = (
+        "class C {\n"
+        + "\n" * 40
+        + "".join(f"  {member}\n" + "\n" * 40 for member in members)
+        + "}\n"
+    )
+
+    assert [symbol for _, _, symbol in outline("a.cs", text)] == [
+        "C",
+        "C.P",
+        "C.C",
+        "C.C",
+        "C.operator+",
+        "C.operator",
+        "C.this",
+        "C.M",
+        "C.D",
+        "C.E",
+    ]
+
+
+def test_members_of_a_long_kotlin_class_have_their_names() -> None:
+    members = ["constructor(a: Int) : this() {}", "companion object {\n    fun c() {}\n  }"]
+    text = (
+        "class C {\n"
+        + "\n" * 40
+        + "".join(f"  {member}\n" + "\n" * 40 for member in members)
+        + "}\n"
+    )
+
+    assert [symbol for _, _, symbol in outline("a.kt", text)] == [
+        "C",
+        "C.constructor",
+        "C.Companion",
+    ]

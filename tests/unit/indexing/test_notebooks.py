@@ -69,7 +69,7 @@ def test_source_may_be_one_string() -> None:
 
 
 def test_a_notebook_on_one_line_is_that_line() -> None:
-    text = json.dumps(notebook(prose("# A"), code("x = 1")))
+    text = json.dumps(notebook(prose("# A"), prose("b")))
 
     spans = notebook_spans([text])
 
@@ -91,3 +91,18 @@ def test_what_is_no_notebook_is_cut_into_windows(text: str) -> None:
     chunked = chunk_file("a.ipynb", text, commit_sha=None)
     assert chunked.fallback == "not_a_notebook"
     assert bool(chunked.chunks) == bool(text)
+
+
+def test_a_cell_that_holds_a_picture_is_left_out() -> None:
+    text = json.dumps(notebook(prose("![a](data:" + "A" * 60_000), code("x = 1")), indent=1)
+
+    chunked = chunk_file("a.ipynb", text, commit_sha=None)
+
+    assert [chunk.content.strip() for chunk in chunked.chunks] == ['"x = 1"']
+
+
+def test_an_unknown_kernel_is_taken_for_python() -> None:
+    for metadata in ({"language_info": {"name": 1}}, {"kernelspec": "x"}):
+        text = json.dumps(notebook(code("x = 1"), **metadata), indent=1)
+
+        assert chunk_file("a.ipynb", text, commit_sha=None).chunks[0].language == "python"

@@ -8,6 +8,7 @@ from typing import Any
 
 from ibid.domain.errors import IbidError
 from ibid.indexing.markdown import heading_symbol, headings
+from ibid.indexing.skips import LONGEST_LINE
 from ibid.indexing.spans import Span
 from ibid.indexing.text import split_lines
 
@@ -24,7 +25,8 @@ class NotANotebook(IbidError):
 def notebook_spans(lines: Sequence[str]) -> list[Span]:
     """Find each cell's source lines; outputs and metadata are left out.
 
-    A cell's symbol is the heading it stands under. A notebook written on one line is one span.
+    A cell's symbol is the heading it stands under. A notebook written on one line is one span,
+    cells with a line of over 50,000 characters, such as a picture's, are left out.
 
     Raises:
         NotANotebook: It can't be read as one.
@@ -46,7 +48,8 @@ def notebook_spans(lines: Sequence[str]) -> list[Span]:
                 first += 1  # the bracket's own line says only "source"
             if first + 1 < last and lines[last - 1].strip() in {"]", "],"}:
                 last -= 1
-            if source.strip() and not (spans and first < spans[-1].end):
+            shown = all(len(line) <= LONGEST_LINE for line in lines[first:last])
+            if source.strip() and shown and not (spans and first < spans[-1].end):
                 symbol = heading_symbol([name for _, name in above])
                 spoken = language if kind == "code" else kind
                 spans.append(Span(first, last, symbol, None, spoken))

@@ -74,7 +74,9 @@ def walk(root: Path, *, max_file_bytes: int = MAX_FILE_BYTES) -> Walked:
             elif entry.is_dir(follow_symlinks=False):
                 folders.append(_Folder(path, inner))
             else:
-                walked.files.append(FoundFile(path=path, size=entry.stat().st_size))
+                walked.files.append(
+                    FoundFile(path=path, size=entry.stat(follow_symlinks=False).st_size)
+                )
     walked.files.sort(key=lambda file: file.path)
     return walked
 
