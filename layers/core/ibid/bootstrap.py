@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from secrets import token_hex
+from typing import Protocol
 
 from fastapi import FastAPI
 
@@ -89,8 +90,8 @@ async def open_runtime(
         objects = FolderObjects(settings.data / "objects")
         index = SqlitePassageIndex(settings.data / "generations")
         stack.push_async_callback(index.close)
-        embedder = await _embedder(settings)
-        answerer = model or _model(settings)
+        embedder = await _embedder(settings, stack)
+        answerer = model or _model(settings, stack)
         search = PassageSearch(index=index, embedder=embedder)
         limits = _limits(settings)
         engine = RunEngine(
@@ -157,6 +158,7 @@ async def open_runtime(
             start_index=index_jobs.start,
             clock=clock,
             version=version("ibid-server"),
+            hosts=settings.served_hosts,
             folders=tuple(folder.resolve() for folder in settings.folders),
             dev_principals=settings.dev_principals,
             principal=LOCAL,
@@ -173,46 +175,60 @@ async def open_runtime(
         )
 
 
-async def _embedder(settings: Settings) -> Embedder | None:
-    """Make the embedder that the settings name; a local one is loaded at its first use.
+class _ClosableEmbedder(Embedder, Protocol):
+    async def aclose(self) -> None: ...
+
+
+class _ClosableModel(ChatModel, Protocol):
+    async def aclose(self) -> None: ...
+
+
+async def _embedder(settings: Settings, stack: AsyncExitStack) -> Embedder | None:
+    """Make the embedder that the settings name, closed with the stack; a local one loads late.
 
     Raises:
         Misconfigured: Its files or its account can't be used.
         EmbedderUnavailable: A remote one did not answer.
     """
     kind, _, name = settings.embedder.partition(":")
+    threads = settings.embed_threads or None
+    embedder: _ClosableEmbedder
     match kind:
         case "none":
             return None
         case "minilm":
             from ibid.adapters.embedders.minilm import open_minilm
 
-            return open_minilm(settings.data / "models", threads=settings.embed_threads or None)
+            embedder = open_minilm(settings.data / "models", threads=threads)
         case "onnx":
             from ibid.adapters.embedders.onnx import OnnxEmbedder
 
-            return OnnxEmbedder(Path(name), threads=settings.embed_threads or None)
+            embedder = own = OnnxEmbedder(Path(name), threads=threads)
+            await own.ready()  # a model that can't be used stops the start
         case "openai":
             from ibid.adapters.embedders.openai import open_openai_embedder
 
-            return await open_openai_embedder(
+            embedder = await open_openai_embedder(
                 name, base_url=settings.openai_base_url, api_key=_openai_key(settings)
             )
         case "bedrock":
             from ibid.adapters.embedders.bedrock import BedrockEmbedder
 
-            return BedrockEmbedder(name)
+            embedder = BedrockEmbedder(name)
         case _:
             raise Misconfigured(f"IBID_EMBEDDER: there is no embedder {kind!r}")
+    stack.push_async_callback(embedder.aclose)
+    return embedder
 
 
-def _model(settings: Settings) -> ChatModel:
-    """Make the model that the settings name; nothing is sent yet.
+def _model(settings: Settings, stack: AsyncExitStack) -> ChatModel:
+    """Make the model that the settings name, closed with the stack; nothing is sent yet.
 
     Raises:
         Misconfigured: There is no such kind.
     """
     kind, _, name = settings.model.partition(":")
+    model: _ClosableModel
     match kind:
         case "extractive":
             from ibid.adapters.models.extractive import ExtractiveModel
@@ -221,7 +237,7 @@ def _model(settings: Settings) -> ChatModel:
         case "openai":
             from ibid.adapters.models.openai import OpenAiModel
 
-            return OpenAiModel(
+            model = OpenAiModel(
                 name,
                 base_url=settings.openai_base_url,
                 api_key=_openai_key(settings),
@@ -230,9 +246,11 @@ def _model(settings: Settings) -> ChatModel:
         case "bedrock":
             from ibid.adapters.models.bedrock import BedrockModel
 
-            return BedrockModel(name, region=None, context_tokens=settings.model_context)
+            model = BedrockModel(name, region=None, context_tokens=settings.model_context)
         case _:
             raise Misconfigured(f"IBID_MODEL: there is no model {kind!r}")
+    stack.push_async_callback(model.aclose)
+    return model
 
 
 def _openai_key(settings: Settings) -> str | None:

@@ -96,6 +96,13 @@ class Settings(BaseSettings):
         return self
 
     @property
+    def served_hosts(self) -> tuple[str, ...]:
+        """Names that a request may call a server by; on loopback a foreign one is an attack."""
+        if not is_loopback(self.host):
+            return ()
+        return ("localhost", "127.0.0.1", "[::1]", self.host.lower())
+
+    @property
     def beat_s(self) -> float:
         """Seconds between two heartbeats: a third of the term, so that two may be late."""
         return self.lease_term_s / 3

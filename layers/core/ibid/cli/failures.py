@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import typer
 
+from ibid.cli.logs import log_to_stderr
 from ibid.cli.terminal import printable
 from ibid.domain.errors import IbidError, Misconfigured
 
@@ -15,6 +16,7 @@ MISCONFIGURED = 2
 @contextmanager
 def failures_told() -> Iterator[None]:
     """Turn our errors into a line on stderr; exit with 2 for a setting, 1 for the rest."""
+    log_to_stderr()
     try:
         yield
     except Misconfigured as error:

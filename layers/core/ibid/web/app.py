@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from ibid.web import conversations, health, jobs, messages, projects, runs, uploads
-from ibid.web.edges import BodyLimit, CatchAll
+from ibid.web.edges import BodyLimit, CatchAll, HostCheck
 from ibid.web.errors import add_error_handlers
 from ibid.web.schema import openapi_of
 from ibid.web.services import Services
@@ -27,7 +27,7 @@ class IbidApp(FastAPI):
             max_bytes=limits.max_body_bytes,
             max_upload_bytes=limits.max_upload_bytes + limits.max_body_bytes,
         )
-        return CatchAll(inner)
+        return CatchAll(HostCheck(inner, self.state.services.hosts))
 
     def openapi(self) -> dict[str, Any]:
         """Return the schema of all routes and events."""

@@ -1,7 +1,5 @@
 """Routes of conversations: begin, list, read, rename, delete."""
 
-# ruff: noqa: FAST003 - the dependency that admits the caller takes the path's id
-
 import uuid
 
 from fastapi import APIRouter

@@ -1,6 +1,7 @@
 """The application's outer edges, as plain ASGI: nothing escapes, and no body is without an end."""
 
 import logging
+from collections.abc import Collection
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -26,6 +27,31 @@ class CatchAll:
             await self._app(scope, receive, send)
         except Exception as error:  # noqa: BLE001 - the outermost edge; the answer has been sent
             logger.error("request failed", extra={"error": type(error).__name__})
+
+
+class HostCheck:
+    """Refuses a request whose `Host` names none of the hosts; none at all means that any will do.
+
+    A page of a foreign site can make a browser's name for itself point to loopback (DNS
+    rebinding); its requests then still carry that name.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: Collection[str]) -> None:
+        self._app = app
+        self._hosts = frozenset(hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        if scope["type"] != "http" or not self._hosts or self._is_ours(scope):
+            await self._app(scope, receive, send)
+            return
+        refusal = error_response(400, "HOST_NOT_ALLOWED", "This server has another name.")
+        await refusal(scope, receive, send)
+
+    def _is_ours(self, scope: Scope) -> bool:
+        host = Headers(scope=scope).get("host", "")
+        name = host if host.endswith("]") else host.rpartition(":")[0] or host
+        return name.lower() in self._hosts
 
 
 class BodyLimit:

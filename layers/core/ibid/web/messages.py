@@ -1,7 +1,5 @@
 """The route that answers a question: an event stream, or one JSON body of the same events."""
 
-# ruff: noqa: FAST003 - the dependency that admits the caller takes the path's id
-
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response

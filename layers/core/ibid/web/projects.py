@@ -1,7 +1,5 @@
 """Routes of projects: create, read, change, delete, index, list paths."""
 
-# ruff: noqa: FAST003 - the dependency that admits the caller takes the path's id
-
 import uuid
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Routes of runs."""
 
-# ruff: noqa: FAST003 - the dependency that admits the caller takes the path's id
-
 from fastapi import APIRouter
 
 from ibid.web.access import OwnRun

@@ -1,6 +1,6 @@
 """All that the web application is given; bootstrap fills it, tests fill it with fakes."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,6 +68,7 @@ class Services:
         work: Makes what answers a turn about one project.
         embedding_signature: Names the vector space of the embedder in use; None without one.
         version: Of the distribution, shown by `/healthz`.
+        hosts: Names that a request's `Host` may have, the port left out; empty means any.
         folders: Absolute folders below which an HTTP caller may name a source.
         dev_principals: Let the header `Ibid-Dev-Principal: tenant/subject` choose who one is.
         principal: Who everybody is where that header is absent or off.
@@ -87,6 +88,7 @@ class Services:
     start_index: StartIndex
     clock: Clock
     version: str
+    hosts: Collection[str] = ()
     folders: Sequence[Path] = ()
     dev_principals: bool = False
     principal: Principal = field(default_factory=lambda: Principal(tenant="local", subject="local"))

@@ -4,8 +4,6 @@ The form is that of a presigned POST; where objects lie in a folder, this server
 An announcement is kept beside the archives, so that any process on the same data can take it.
 """
 
-# ruff: noqa: FAST003 - the dependency that admits the caller takes the path's id
-
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime, timedelta
