@@ -2,6 +2,7 @@
 
 import asyncio
 import ipaddress
+import socket
 import ssl
 import stat
 import threading
@@ -16,7 +17,7 @@ from wsgiref.simple_server import WSGIServer
 import pytest
 from dulwich.errors import NotGitRepository
 from dulwich.index import commit_tree
-from dulwich.objects import Blob, Commit
+from dulwich.objects import Blob, Commit, Tag
 from dulwich.refs import Ref
 from dulwich.repo import Repo
 from dulwich.server import Backend, BackendRepo
@@ -174,6 +175,75 @@ async def test_a_tag_and_a_commit_can_be_named(host: Host, tmp_path: Path) -> No
     assert by_tag.head is not None
     assert by_tag.head.commit_sha == first
     assert len(walk(by_branch.root).files) == 2
+
+
+async def test_a_commit_is_found_through_its_tags_or_by_its_id(host: Host, tmp_path: Path) -> None:
+    first = host.repo.refs[Ref(b"refs/tags/v1")]
+    tag = Tag()
+    tag.name, tag.message, tag.tagger = b"v1", b"one", b"A Person <person@example.org>"
+    tag.tag_time, tag.tag_timezone = 1_700_000_000, 0
+    tag.object = (Commit, first)
+    host.repo.object_store.add_object(tag)
+    host.repo.refs[Ref(b"refs/tags/annotated")] = tag.id
+
+    by_tag = await clone(host, tmp_path / "tag", ref="annotated")
+    by_id = await clone(host, tmp_path / "id", ref=first.decode())
+
+    assert by_tag.head == by_id.head
+    assert by_tag.head is not None
+    assert by_tag.head.commit_sha == first.decode()
+
+
+async def test_a_ref_that_names_no_commit_is_refused(host: Host, tmp_path: Path) -> None:
+    blob = Blob.from_string(b"x")
+    host.repo.object_store.add_object(blob)
+    host.repo.refs[Ref(b"refs/tags/blob")] = blob.id
+
+    with pytest.raises(SourceRejected, match=r"names no commit|can't be read|not git's"):
+        await clone(host, tmp_path / "out", ref="blob")
+
+
+async def test_an_empty_repository_is_refused(host: Host, tmp_path: Path) -> None:
+    for name in (b"refs/heads/main", b"refs/tags/v1"):
+        del host.repo.refs[Ref(name)]
+
+    with pytest.raises(SourceRejected, match=r"is empty|can't be read"):
+        await clone(host, tmp_path / "out")
+
+
+async def test_submodules_and_names_that_a_system_can_not_take_are_counted(
+    host: Host, tmp_path: Path
+) -> None:
+    repo = host.repo
+    blob = Blob.from_string(b"x = 1\n")
+    repo.object_store.add_object(blob)
+    commit = repo[repo.refs[Ref(b"refs/heads/main")]]
+    assert isinstance(commit, Commit)
+    commit.tree = commit_tree(
+        repo.object_store,
+        [
+            (b"a.py", blob.id, 0o100644),
+            (b"A.py", blob.id, 0o100755),
+            (b"back\\slash.py", blob.id, 0o100644),
+            (b"sub", commit.id, 0o160000),
+        ],
+    )
+    repo.object_store.add_object(commit)
+    repo.refs[Ref(b"refs/heads/main")] = commit.id
+
+    fetched = await clone(host, tmp_path / "out")
+
+    assert [file.path for file in walk(fetched.root).files] == ["A.py", "a.py"]
+    assert fetched.skipped == {SkipReason.ODD_NAME: 1, SkipReason.SUBMODULE: 1}
+
+
+async def test_a_host_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound, but not listening
+        port = taken.getsockname()[1]
+
+        with pytest.raises(SourceRejected, match=r"'https://localhost/a' can't be reached"):
+            await cloned(GitSource(url=f"https://localhost:{port}/a"), tmp_path, transfer(), None)
 
 
 async def test_an_unknown_ref_is_refused_by_its_name(host: Host, tmp_path: Path) -> None:

@@ -1,10 +1,9 @@
 """What became of each file since the generation before."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ibid.domain.errors import GenerationGone
-from ibid.domain.passages import Chunk
 from ibid.ports.index import PassageIndex
 
 _PAGE = 1_000
@@ -21,11 +20,6 @@ class Changes:
     modified: int
     deleted: int
     unchanged: int
-
-
-def mark_of(chunks: Iterable[Chunk]) -> FileMark:
-    """Sum a file up."""
-    return tuple((chunk.start_line, chunk.content_hash) for chunk in chunks)
 
 
 def compare(before: Mapping[str, FileMark], now: Mapping[str, FileMark]) -> Changes:

@@ -28,6 +28,7 @@ from ibid.indexing.packs import check_pack
 from ibid.indexing.skips import MAX_FILE_BYTES, SkipReason
 from ibid.indexing.transfer import MAX_BYTES, LimitedGitClient, Transfer, check_url
 
+_HttpError = urllib3.exceptions.HTTPError
 _MAX_TAGS = 8
 _SHA_DIGITS = 40
 
@@ -100,8 +101,8 @@ def _reason(error: BaseException) -> str:
         return "has a certificate that is not trusted"
     if any(isinstance(each, TimeoutError | urllib3.exceptions.TimeoutError) for each in chain):
         return "does not answer in time"
-    if any(isinstance(each, HangupException | OSError) for each in chain):
-        return "can't be reached"
+    if any(isinstance(each, HangupException | OSError | _HttpError) for each in chain):
+        return "can't be reached, or breaks off"
     if any(isinstance(each, GitProtocolError) for each in chain):
         return "gives answers that are not git's"
     return f"can't be read ({type(error).__name__})"
