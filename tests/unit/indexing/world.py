@@ -1,6 +1,7 @@
 """One project on fakes, whose calls can be made to fail one at a time."""
 
 import asyncio
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -64,7 +65,7 @@ class _Proxy:
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - what is wrapped
         found = getattr(self._inner, name)
-        if not asyncio.iscoroutinefunction(found):
+        if not inspect.iscoroutinefunction(found):
             return found
 
         async def call(*args: object, **keywords: object) -> object:
