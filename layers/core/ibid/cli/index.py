@@ -120,7 +120,8 @@ async def watch_job(runtime: Runtime, project: Project, job_id: str, console: Co
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as progress:
+    live = console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=not live) as progress:
         bar = progress.add_task(f"{printable(project.name)}: queued", total=None)
         while True:
             job = await runtime.records.jobs.get(job_id, tenant=project.tenant)

@@ -75,6 +75,7 @@ class IndexJobs:
         task = asyncio.create_task(self._run(job, force=force))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        await asyncio.sleep(0)  # a task cancelled before its first step would record no end
         return job.id, True
 
     async def _run(self, job: Job, *, force: bool) -> None:

@@ -52,6 +52,8 @@ def head_of(folder: Path) -> Head | None:
         with repo:
             inner = real.relative_to(Path(repo.path).resolve()).as_posix()
             return _read(repo, "" if inner == "." else inner)
+    except KeyError:  # no commit yet, or the folder is not in it
+        return None
     except Exception as error:  # noqa: BLE001 - a damaged repository is indexed as a plain folder
         logger.warning("commit not read", extra={"error": type(error).__name__})
         return None
