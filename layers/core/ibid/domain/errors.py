@@ -31,7 +31,13 @@ IbidError
 │   ├── RunTimedOut
 │   └── RunLost
 ├── SourceRejected  a source that can't be indexed, with the reason
-├── LeaseLost  another writer owns the run or the job
+├── CheckpointFailed  a checkpoint saver can't go on with a thread
+│   ├── CheckpointTooLarge
+│   ├── CheckpointCorrupt
+│   ├── CheckpointStale
+│   ├── ThreadGone
+│   └── ThreadLeased
+├── LeaseLost  another writer owns the run, the job or the thread
 ├── ObjectMissing
 └── Misconfigured  a setting or a file on disk that stops the start
     └── SchemaTooNew
@@ -255,8 +261,50 @@ class SourceRejected(IbidError):
     code = "SOURCE_REJECTED"
 
 
+class CheckpointFailed(IbidError):
+    """A saver refuses to read or write; `thread_id` and, where there is one, `checkpoint_id`."""
+
+    code = "CHECKPOINT_FAILED"
+
+    def __init__(self, message: str, *, thread_id: str, checkpoint_id: str | None = None) -> None:
+        super().__init__(message)
+        self.thread_id = thread_id
+        self.checkpoint_id = checkpoint_id
+
+
+class CheckpointTooLarge(CheckpointFailed):
+    """More than the store takes; the message says which setting would help, if one would."""
+
+    code = "CHECKPOINT_TOO_LARGE"
+
+
+class CheckpointCorrupt(CheckpointFailed):
+    """What is stored is incomplete, altered, or of an unknown type; it is never served."""
+
+    code = "CHECKPOINT_CORRUPT"
+
+
+class CheckpointStale(CheckpointFailed):
+    """The writer's fence token is not the thread's current one; nothing of it was kept."""
+
+    code = "CHECKPOINT_STALE"
+
+
+class ThreadGone(CheckpointFailed):
+    """The thread was deleted or has expired while its writer still held a token."""
+
+    code = "THREAD_GONE"
+
+
+class ThreadLeased(CheckpointFailed):
+    """Another writer's lease on the thread is alive, or not yet known to be dead."""
+
+    code = "THREAD_LEASED"
+    retryable = True
+
+
 class LeaseLost(IbidError):
-    """Another writer owns the run or the job now, or it has ended."""
+    """Another writer owns the run, the job or the thread now, or it has ended."""
 
     code = "LEASE_LOST"
 
