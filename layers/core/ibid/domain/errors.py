@@ -297,10 +297,19 @@ class ThreadGone(CheckpointFailed):
 
 
 class ThreadLeased(CheckpointFailed):
-    """Another writer's lease on the thread is alive, or not yet known to be dead."""
+    """Another writer's lease on the thread is alive, or not yet known to be dead.
+
+    `token` and `beat` are what its record showed. Who asks again later and sees the same two has
+    watched it not move, and may take it over once that went on for a full term of its own clock.
+    """
 
     code = "THREAD_LEASED"
     retryable = True
+
+    def __init__(self, message: str, *, thread_id: str, token: int = 0, beat: int = 0) -> None:
+        super().__init__(message, thread_id=thread_id)
+        self.token = token
+        self.beat = beat
 
 
 class LeaseLost(IbidError):
