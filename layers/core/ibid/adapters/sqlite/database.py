@@ -16,9 +16,15 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Self, TypeVar
 
-from ibid.adapters.sqlite.migrations import STEPS, Step, known_version, migrate
+from ibid.adapters.sqlite.migrations import (
+    APPLICATION_ID,
+    STEPS,
+    Step,
+    known_version,
+    migrate,
+)
 from ibid.domain.errors import Misconfigured, StoreUnavailable
 
 T = TypeVar("T")
@@ -53,7 +59,8 @@ class Database:
         busy_s: float = 2.0,
         readers: int = 2,
         steps: Sequence[Step] = STEPS,
-    ) -> "Database":
+        application_id: int = APPLICATION_ID,
+    ) -> Self:
         """Open the file, making it and its folder if need be, and bring its schema up to date.
 
         Args:
@@ -61,6 +68,7 @@ class Database:
             busy_s: Seconds to wait while another process writes, above 0.
             readers: Threads that read, at least 1.
             steps: See `migrate`.
+            application_id: See `migrate`.
 
         Raises:
             SchemaTooNew: A newer version wrote the file.
@@ -69,7 +77,9 @@ class Database:
         """
         database = cls(path, busy_s=busy_s, readers=readers)
         try:
-            await database._submit(database._writer, lambda: database._create(steps))
+            await database._submit(
+                database._writer, lambda: database._create(steps, application_id)
+            )
         except BaseException:
             await database.close()
             raise
@@ -135,7 +145,7 @@ class Database:
             connection = self._of_thread.connection = self._connect()
         return connection
 
-    def _create(self, steps: Sequence[Step]) -> None:
+    def _create(self, steps: Sequence[Step], application_id: int) -> None:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             # SQLite gives its other files the mode of this one: questions are nobody else's
@@ -146,13 +156,14 @@ class Database:
         name = self._path.name
         try:
             connection = self._connection()
-            known_version(connection, name=name, newest=len(steps))  # before anything is changed
+            # before anything is changed
+            known_version(connection, name=name, newest=len(steps), application_id=application_id)
         except sqlite3.DatabaseError as error:
             if _name(error) == "SQLITE_NOTADB":
                 raise Misconfigured(f"{name!r} is no database") from error
             raise
         self._set_wal(connection)
-        migrate(connection, name=name, steps=steps)
+        migrate(connection, name=name, steps=steps, application_id=application_id)
 
     def _set_wal(self, connection: sqlite3.Connection) -> None:
         """Switch to WAL; another process that does the same at once is waited for.

@@ -136,13 +136,20 @@ def _to_schema_1(connection: sqlite3.Connection) -> None:
 STEPS: Sequence[Step] = (_to_schema_1,)
 
 
-def migrate(connection: sqlite3.Connection, *, name: str, steps: Sequence[Step] = STEPS) -> None:
+def migrate(
+    connection: sqlite3.Connection,
+    *,
+    name: str,
+    steps: Sequence[Step] = STEPS,
+    application_id: int = APPLICATION_ID,
+) -> None:
     """Bring a file to the schema that `steps` lead to; nothing is done if it has it.
 
     Args:
         connection: In autocommit mode, outside a transaction.
         name: What messages call the file.
         steps: The one at position n takes a file from schema n to n + 1; 0 is an empty file.
+        application_id: What tells this kind of file from others, above 0.
 
     Raises:
         SchemaTooNew: A newer version wrote the file.
@@ -150,11 +157,13 @@ def migrate(connection: sqlite3.Connection, *, name: str, steps: Sequence[Step] 
     """
     connection.execute("BEGIN IMMEDIATE")  # two processes that open a new file take turns
     try:
-        version = known_version(connection, name=name, newest=len(steps))
+        version = known_version(
+            connection, name=name, newest=len(steps), application_id=application_id
+        )
         for step in steps[version:]:
             step(connection)
         if version < len(steps):
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA application_id = {application_id}")
             connection.execute(f"PRAGMA user_version = {len(steps)}")
         connection.execute("COMMIT")
     except BaseException:
@@ -162,17 +171,23 @@ def migrate(connection: sqlite3.Connection, *, name: str, steps: Sequence[Step] 
         raise
 
 
-def known_version(connection: sqlite3.Connection, *, name: str, newest: int) -> int:
+def known_version(
+    connection: sqlite3.Connection,
+    *,
+    name: str,
+    newest: int,
+    application_id: int = APPLICATION_ID,
+) -> int:
     """Return the file's schema, 0 for an empty file.
 
     Raises:
         SchemaTooNew: It is above `newest`.
         Misconfigured: It is another program's database.
     """
-    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
+    found_id = connection.execute("PRAGMA application_id").fetchone()[0]
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    is_new = application_id == _ANY_APPLICATION and tables == 0
-    if application_id != APPLICATION_ID and not is_new:
+    is_new = found_id == _ANY_APPLICATION and tables == 0
+    if found_id != application_id and not is_new:
         raise Misconfigured(f"{name!r} is a database of another program")
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version > newest:
