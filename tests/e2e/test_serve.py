@@ -207,7 +207,8 @@ def test_a_run_whose_process_was_killed_ends_once_and_frees_its_thread(
             json={"question": QUESTION},
             headers={"Accept": "text/event-stream"},
         ) as source:
-            read_to_a_token(source.iter_sse())
+            events = source.iter_sse()  # held on to: dropping it would close the stream
+            read_to_a_token(events)
             busy = server.http.post(
                 f"/conversations/{conversation}/messages", json={"question": QUESTION}
             )
