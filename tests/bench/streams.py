@@ -131,7 +131,9 @@ async def drive(server: str, open_one: Opener, token: str, streams: int) -> Row:
             start = time.perf_counter()
             rows += await asyncio.gather(*(read(client, r, token, "tok") for r in requests))
             busy += time.perf_counter() - start
-    lost = [row.tokens for row in rows if row.tokens != TOKENS]
+    # LangGraph's own message stream may repeat the whole answer as a last message
+    wrong = {"ibid": lambda tokens: tokens != TOKENS}.get(server, lambda tokens: tokens < TOKENS)
+    lost = [row.tokens for row in rows if wrong(row.tokens)]
     if lost:
         raise RuntimeError(f"{server} at {streams} streams lost tokens: {lost[:5]}")
 
