@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from ibid.domain.passages import Chunk, Vector
 from ibid.ports.index import Candidate, Candidates, GenerationFacts, IndexQuery, PathList
 
 _TOP: Final = 10
+_ROWS_FOR_TWO: Final = 10_000  # from here a second thread saves more than it costs
 _COLUMNS: Final = ", ".join(("path", *CHUNK_COLUMNS[1:]))
 _CHUNKS: Final = f"SELECT {_COLUMNS} FROM chunks JOIN files ON files.id = file_id"  # noqa: S608 - column names of this package
 
@@ -44,6 +46,7 @@ class SealedGeneration:
         make_current(place.file)
         arrays = map_arrays(place.file)
         self._lock = threading.Lock()
+        self._second_half = ThreadPoolExecutor(1, thread_name_prefix="index-cosines")
         self._database = connect(place.file, sealed=True)
         try:
             self.facts = self._facts(place)
@@ -58,6 +61,7 @@ class SealedGeneration:
 
     def close(self) -> None:
         """Close the database; the mapping ends with the last array in use."""
+        self._second_half.shutdown(wait=False)
         with self._lock:
             self._database.close()
 
@@ -194,7 +198,12 @@ class SealedGeneration:
             raise FaultyFile(
                 f"its vectors are {self._vectors.shape[1]} wide, the query's {len(vector)}"
             )
-        return _products(self._vectors[rows], vector)
+        matrix = self._vectors[rows]
+        if len(matrix) < _ROWS_FOR_TWO:
+            return _products(matrix, vector)
+        middle = len(matrix) // 2
+        second = self._second_half.submit(_products, matrix[middle:], vector)
+        return np.concatenate([_products(matrix[:middle], vector), second.result()])
 
     def _file_cosines(self, vector: Vector | None, files: _Rows) -> _Floats32:
         if vector is None or self._means is None:
