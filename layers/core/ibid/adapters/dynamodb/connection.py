@@ -1,0 +1,175 @@
+"""The clients and threads of one process; a fork makes its own."""
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import boto3
+from botocore.config import Config
+
+from ibid.adapters.dynamodb.retries import RetryBudget
+
+_REMEMBERED = 4_096
+
+T = TypeVar("T")
+
+
+class _Process:
+    """What must not be shared with a parent process: sockets, threads, locks."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.lock = threading.RLock()
+        self.clients: dict[str, Any] = {}
+        self.executor: ThreadPoolExecutor | None = None
+        self.under_way: dict[tuple[str, int], int] = {}
+        self.idle = threading.Condition(self.lock)
+        self.stored: OrderedDict[tuple[str, ...], None] = OrderedDict()
+        self.seen: OrderedDict[tuple[str, ...], None] = OrderedDict()
+
+
+class Connection:
+    """Shared by every copy of a saver; belongs to no event loop.
+
+    Args:
+        configs: Arguments of `boto3.client` by service name.
+        workers: Most calls under way at once, at least 1; also the size of the socket pool.
+        budget: For every call.
+    """
+
+    def __init__(
+        self, configs: Mapping[str, Mapping[str, Any]], *, workers: int, budget: RetryBudget
+    ) -> None:
+        self._configs = configs
+        self._workers = workers
+        self.budget = budget
+        self._process = _Process()
+
+    def _own(self) -> _Process:
+        if self._process.pid != os.getpid():
+            self._process = _Process()
+        return self._process
+
+    def client(self, service: str) -> Any:  # noqa: ANN401 - boto3 makes its classes at run time
+        """Return this process's client of a service, made at first use."""
+        own = self._own()
+        with own.lock:
+            if service not in own.clients:
+                session: Any = boto3.session.Session()  # its overloads know services by literals
+                arguments = client_arguments(self._configs.get(service, {}), self._workers)
+                own.clients[service] = session.client(service, **arguments)
+            return own.clients[service]
+
+    def dynamodb(self, operation: str, **params: Any) -> Any:  # noqa: ANN401 - botocore's own
+        """Call DynamoDB within the budget; `operation` is a client's method."""
+        return self.budget.call(getattr(self.client("dynamodb"), operation), **params)
+
+    def s3(self, operation: str, **params: Any) -> Any:  # noqa: ANN401 - botocore's own
+        """Call S3 within the budget; `operation` is a client's method."""
+        return self.budget.call(getattr(self.client("s3"), operation), **params)
+
+    def submit(self, work: Callable[[], T]) -> "Future[T]":
+        """Run work in one of the threads."""
+        own = self._own()
+        with own.lock:
+            if own.executor is None:
+                own.executor = ThreadPoolExecutor(self._workers, thread_name_prefix="checkpoints")
+            return own.executor.submit(work)
+
+    def close(self) -> None:
+        """Wait for the calls under way and close the sockets; a later call opens them again."""
+        own = self._own()
+        with own.lock:
+            executor, own.executor = own.executor, None
+            clients, own.clients = own.clients, {}
+        if executor is not None:
+            executor.shutdown(wait=True)
+        for client in clients.values():
+            client.close()
+
+    # What a writer knows of its own writes.
+
+    def begin(self, thread_id: str, token: int) -> None:
+        """Count a write of a lease that is under way."""
+        own = self._own()
+        with own.lock:
+            own.under_way[thread_id, token] = own.under_way.get((thread_id, token), 0) + 1
+
+    def end(self, thread_id: str, token: int) -> None:
+        """Count it out."""
+        own = self._own()
+        with own.lock:
+            left = own.under_way.get((thread_id, token), 0) - 1
+            if left > 0:
+                own.under_way[thread_id, token] = left
+            else:
+                own.under_way.pop((thread_id, token), None)
+                own.idle.notify_all()
+
+    def settled(self, thread_id: str, token: int, *, timeout_s: float) -> bool:
+        """Wait until no write of a lease is under way in this process; False: some still are."""
+        own = self._own()
+        with own.lock:
+            return own.idle.wait_for(
+                lambda: (thread_id, token) not in own.under_way, timeout=timeout_s
+            )
+
+    @contextmanager
+    def writing(self, thread_id: str, token: int) -> Iterator[None]:
+        """Count a write for as long as it takes."""
+        self.begin(thread_id, token)
+        try:
+            yield
+        finally:
+            self.end(thread_id, token)
+
+    def remember(self, thread_id: str, checkpoint_ns: str, checkpoint_id: str) -> None:
+        """Note that this checkpoint is stored."""
+        own = self._own()
+        with own.lock:
+            own.stored[thread_id, checkpoint_ns, checkpoint_id] = None
+            own.stored.move_to_end((thread_id, checkpoint_ns, checkpoint_id))
+            if len(own.stored) > _REMEMBERED:
+                own.stored.popitem(last=False)
+
+    def first_time(self, *key: str) -> bool:
+        """Whether this process is asked about a key for the first time in a while."""
+        own = self._own()
+        with own.lock:
+            known = key in own.seen
+            own.seen[key] = None
+            own.seen.move_to_end(key)
+            if len(own.seen) > _REMEMBERED:
+                own.seen.popitem(last=False)
+        return not known
+
+    def forget(self, thread_id: str) -> None:
+        """Know nothing of a thread any more."""
+        own = self._own()
+        with own.lock:
+            for known in (own.stored, own.seen):
+                for key in [key for key in known if key[0] == thread_id]:
+                    del known[key]
+
+    def remembers(self, thread_id: str, checkpoint_ns: str, checkpoint_id: str) -> bool:
+        """Whether the checkpoint is known to be stored; False says nothing."""
+        return (thread_id, checkpoint_ns, checkpoint_id) in self._own().stored
+
+
+def client_arguments(given: Mapping[str, Any], workers: int) -> dict[str, Any]:
+    """Return the arguments of `boto3.client`: short time-outs, one try a call, sockets enough.
+
+    What the caller's own `config` says goes before it.
+    """
+    ours = Config(
+        max_pool_connections=workers,
+        connect_timeout=2,
+        read_timeout=5,
+        retries={"mode": "standard", "total_max_attempts": 1},
+    )
+    theirs = given.get("config")
+    return {**given, "config": ours if theirs is None else ours.merge(theirs)}

@@ -1,0 +1,298 @@
+"""Leases on threads: one writer each, told apart by rising tokens; no clocks are compared."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, cast
+from uuid import uuid4
+
+from botocore.exceptions import ClientError
+
+from ibid.adapters.dynamodb.fence import (
+    NO_FENCE,
+    SEALED,
+    TOKEN,
+    Cut,
+    Fence,
+    attributes_of,
+    fence_key,
+    fence_of,
+    is_fence,
+    token_of,
+)
+from ibid.adapters.dynamodb.packs import PARTITION, RANGE
+from ibid.adapters.dynamodb.place import Place
+from ibid.adapters.dynamodb.retries import code_of
+from ibid.adapters.dynamodb.storage import Storage
+from ibid.domain.errors import (
+    CheckpointStale,
+    LeaseLost,
+    Misconfigured,
+    StoreUnavailable,
+    ThreadGone,
+    ThreadLeased,
+)
+from ibid.domain.leases import Lease
+
+_REMEMBERED = 4_096
+_FAILED = "ConditionalCheckFailedException"
+
+
+@dataclass(slots=True)
+class _Watched:
+    token: int
+    beat: int
+    since: float
+
+
+class Leases:
+    """Takes, keeps and gives back leases, and lets only their holders write.
+
+    Args:
+        storage: Where.
+        term_s: How long a counter must not move before its lease counts as dead, above 0.
+        monotonic: Seconds of this process's own clock.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        *,
+        term_s: float,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._storage = storage
+        self._term_s = term_s
+        self._monotonic = monotonic
+        self._confirmed: dict[tuple[str, int], float] = {}
+        self._over: OrderedDict[tuple[str, int], None] = OrderedDict()
+        self._watched: OrderedDict[str, _Watched] = OrderedDict()
+
+    def take(self, thread_id: str, owner: str) -> Lease:
+        """Take a thread's lease: a free one at once, a dead one by cutting its writer off.
+
+        A lease is dead once a call of this very object has seen its counter unmoved for a term
+        since an earlier call did.
+
+        Raises:
+            ThreadLeased: Somebody holds it, and is not known to be dead.
+            ThreadGone: The thread was deleted.
+            StoreUnavailable: The table gave no answer.
+        """
+        if not self._storage.fencing:
+            raise Misconfigured("a saver with `fencing=False` has no leases")
+        fence, rows = self._storage.rows(thread_id, page=1)
+        if fence.gone:
+            raise _gone(thread_id)
+        if fence.held and not self._is_dead(thread_id, fence):
+            raise _leased(thread_id, fence)
+        mine = replace(
+            fence, token=fence.token + 1, owner=owner, nonce=uuid4().hex, beat=0, held=True
+        )
+        if fence.held or not fence.token:
+            last = fence.cuts[-1] if fence.cuts else None
+            heads: dict[str, str] = {}
+            if last is not None and not last.sealed:  # its taker wrote nothing: it never returned
+                heads = dict(last.heads)
+            else:
+                for row in rows:
+                    heads.setdefault(row.checkpoint_ns, row.checkpoint_id)
+                    if not row.checkpoint_ns:
+                        break
+            mine = mine.with_cut(Cut(token=mine.token, heads=heads, sealed=not heads))
+        self._swap(thread_id, fence, mine)
+        if mine.cuts and not mine.cuts[-1].sealed:
+            self._seal(thread_id, fence, mine)
+        self._watched.pop(thread_id, None)
+        self._confirmed[thread_id, mine.token] = self._monotonic()
+        return Lease(thread_id=thread_id, owner=owner, token=mine.token)
+
+    def beat(self, lease: Lease) -> None:
+        """Show that the holder lives.
+
+        Raises:
+            LeaseLost: Another one holds it now, it was released, or the thread is gone.
+            StoreUnavailable: The table gave no answer.
+        """
+        self._change(lease, "SET beat = beat + :one", {":one": {"N": "1"}})
+        self._confirmed[lease.thread_id, lease.token] = self._monotonic()
+
+    def release(self, lease: Lease) -> None:
+        """Give a lease back, once no write under it is under way in this process.
+
+        Raises:
+            LeaseLost: Another one holds it now, or the thread is gone: nothing that was written
+                since counts.
+            StoreUnavailable: The table gave no answer, or a write none yet.
+        """
+        connection = self._storage.connection
+        if not connection.settled(
+            lease.thread_id, lease.token, timeout_s=2 * connection.budget.seconds
+        ):
+            raise StoreUnavailable(f"a write to thread {lease.thread_id!r} has no answer yet")
+        self._change(lease, "SET held = :no", {":no": {"BOOL": False}}, held=False)
+        self._end(lease.thread_id, lease.token)
+
+    def permit(self, place: Place) -> int:
+        """Return the token to write under, 0 for none, if the writer may write at all.
+
+        A holder that has shown no sign of life for a term asks first whether it still is one.
+
+        Raises:
+            CheckpointStale: It is not the holder.
+            ThreadGone: The thread was deleted.
+        """
+        if not self._storage.fencing:
+            return 0
+        if place.token is None:
+            if place.seen is not None:
+                raise _stale(place, "carries no token")
+            return 0
+        key = place.thread_id, place.token
+        if key in self._over:
+            raise _stale(place, "carries a token that is over")
+        confirmed = self._confirmed.get(key)
+        if confirmed is not None and self._monotonic() - confirmed >= self._term_s:
+            try:
+                self.beat(Lease(thread_id=key[0], owner="", token=key[1]))
+            except LeaseLost as error:
+                raise _stale(place, "carries a token that is over") from error
+        return place.token
+
+    def end(self, thread_id: str) -> None:
+        """Put a tombstone where a thread's fence is; a thread without one stays without."""
+        if not self._storage.fencing:
+            return
+        while True:
+            first = next(self._storage.newest_first(thread_id, page=1), None)
+            if first is None or not is_fence(first) or fence_of(first).gone:
+                return
+            old = fence_of(first)
+            ended = replace(
+                old, token=old.token + 1, nonce=uuid4().hex, held=False, gone=True, cuts=()
+            )
+            if self._put(thread_id, old, ended) is None:
+                return
+
+    def _is_dead(self, thread_id: str, fence: Fence) -> bool:
+        now = self._monotonic()
+        seen = self._watched.get(thread_id)
+        if seen is None or (seen.token, seen.beat) != (fence.token, fence.beat):
+            self._watched[thread_id] = _Watched(fence.token, fence.beat, now)
+            self._watched.move_to_end(thread_id)
+            if len(self._watched) > _REMEMBERED:
+                self._watched.popitem(last=False)
+            return False
+        return now - seen.since >= self._term_s
+
+    def _swap(self, thread_id: str, old: Fence, new: Fence) -> None:
+        found = self._put(thread_id, old, new)
+        if found is not None:
+            raise _gone(thread_id) if found.gone else _leased(thread_id, found)
+
+    def _put(self, thread_id: str, old: Fence, new: Fence) -> Fence | None:
+        """Replace a fence that is as it was seen; else return the one that is there."""
+        item = {
+            **fence_key(thread_id),
+            **attributes_of(new),
+            **self._storage.expiry.attribute(lives=2),
+        }
+        params: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(checkpoint_id)"}
+        if old.token:
+            params = {
+                "ConditionExpression": "nonce = :nonce AND beat = :beat AND held = :held",
+                "ExpressionAttributeValues": {
+                    ":nonce": {"S": old.nonce},
+                    ":beat": {"N": str(old.beat)},
+                    ":held": {"BOOL": old.held},
+                },
+            }
+        try:
+            self._storage.connection.dynamodb(
+                "put_item",
+                TableName=self._storage.checkpoints,
+                Item=item,
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                **params,
+            )
+        except ClientError as error:
+            if code_of(error) != _FAILED:
+                raise
+            there = cast("dict[str, Any]", error.response).get("Item")
+            found = fence_of(there) if there else NO_FENCE
+            return None if found.nonce == new.nonce else found  # the first try's answer was lost
+        return None
+
+    def _seal(self, thread_id: str, old: Fence, mine: Fence) -> None:
+        """Keep the earlier writes to open checkpoints: as they are now, for good."""
+        storage, cut = self._storage, mine.cuts[-1]
+        for checkpoint_ns, checkpoint_id in cut.heads.items():
+            for item in storage.writes_to(thread_id, checkpoint_id, checkpoint_ns):
+                if SEALED in item or not old.admits_writes(
+                    checkpoint_ns, checkpoint_id, token_of(item), sealed=False
+                ):
+                    continue
+                storage.connection.dynamodb(
+                    "update_item",
+                    TableName=storage.writes,
+                    Key={PARTITION: item[PARTITION], RANGE: item[RANGE]},
+                    UpdateExpression="SET sealed = :token",
+                    ExpressionAttributeValues={":token": {"N": str(mine.token)}},
+                )
+        sealed = replace(mine, cuts=(*mine.cuts[:-1], replace(cut, sealed=True)))
+        self._swap(thread_id, mine, replace(sealed, nonce=uuid4().hex))
+
+    def _change(
+        self, lease: Lease, update: str, values: dict[str, Any], *, held: bool = True
+    ) -> None:
+        life = self._storage.expiry.attribute(lives=2)
+        if life:
+            update, values = f"{update}, #ttl = :ttl", {**values, ":ttl": life["ttl"]}
+        condition = "#token = :token AND gone = :false" + (" AND held = :true" if held else "")
+        values = {**values, ":token": {"N": str(lease.token)}, ":false": {"BOOL": False}}
+        if held:
+            values[":true"] = {"BOOL": True}
+        names = {"#token": TOKEN, **({"#ttl": "ttl"} if life else {})}
+        try:
+            self._storage.connection.dynamodb(
+                "update_item",
+                TableName=self._storage.checkpoints,
+                Key=fence_key(lease.thread_id),
+                UpdateExpression=update,
+                ConditionExpression=condition,
+                ExpressionAttributeNames=names,
+                ExpressionAttributeValues=values,
+            )
+        except ClientError as error:
+            if code_of(error) != _FAILED:
+                raise
+            self._end(lease.thread_id, lease.token)
+            raise LeaseLost(f"the lease on thread {lease.thread_id!r} is over") from error
+
+    def _end(self, thread_id: str, token: int) -> None:
+        self._confirmed.pop((thread_id, token), None)
+        self._over[thread_id, token] = None
+        if len(self._over) > _REMEMBERED:
+            self._over.popitem(last=False)
+
+
+def _gone(thread_id: str) -> ThreadGone:
+    return ThreadGone(f"thread {thread_id!r} was deleted", thread_id=thread_id)
+
+
+def _leased(thread_id: str, fence: Fence) -> ThreadLeased:
+    return ThreadLeased(
+        f"thread {thread_id!r} is leased to {fence.owner!r}",
+        thread_id=thread_id,
+        token=fence.token,
+        beat=fence.beat,
+    )
+
+
+def _stale(place: Place, fault: str) -> CheckpointStale:
+    return CheckpointStale(
+        f"a write to thread {place.thread_id!r} {fault}",
+        thread_id=place.thread_id,
+        checkpoint_id=place.checkpoint_id,
+    )
