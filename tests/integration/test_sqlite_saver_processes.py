@@ -1,0 +1,171 @@
+"""One checkpoint file and several processes: pauses that outlive them, writers that meet."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.contract.saver_graphs import (
+    DIAMOND_END,
+    DIAMOND_INPUT,
+    FORKED_INPUT,
+    FORKED_QUESTIONS,
+    NESTED_INPUT,
+    NESTED_QUESTIONS,
+    PAUSE_ANSWER,
+    PAUSE_END,
+    PAUSE_INPUT,
+    PAUSE_QUESTION,
+    TWICE_INPUT,
+    TWICE_QUESTIONS,
+    forked_end,
+    nested_end,
+    ran,
+    twice_end,
+)
+
+PROCESS = "tests.integration.sqlite_saver_process"
+
+
+@contextmanager
+def started(file: Path, **turn: object) -> "Iterator[subprocess.Popen[str]]":
+    process = subprocess.Popen(
+        [sys.executable, "-m", PROCESS, "turn", str(file), json.dumps(turn)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def said(process: "subprocess.Popen[str]") -> Any:  # noqa: ANN401 - whatever a process says
+    assert process.stdout is not None
+    return json.loads(process.stdout.readline())
+
+
+def done(file: Path, **turn: object) -> Any:  # noqa: ANN401 - whatever a process says
+    with started(file, **turn) as process:
+        return said(process)
+
+
+def go(process: "subprocess.Popen[str]") -> None:
+    assert process.stdin is not None
+    process.stdin.write("go\n")
+    process.stdin.flush()
+
+
+@dataclass(frozen=True)
+class TwoPauses:
+    graph: str
+    input: dict[str, Any]
+    questions: tuple[str, str]
+    end: Callable[[object, object], dict[str, Any]]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        TwoPauses("nested", NESTED_INPUT, NESTED_QUESTIONS, nested_end),
+        TwoPauses("forked", FORKED_INPUT, FORKED_QUESTIONS, forked_end),
+        TwoPauses("twice", TWICE_INPUT, TWICE_QUESTIONS, twice_end),
+    ],
+    ids=lambda case: case.graph,
+)
+def test_two_pauses_are_answered_one_by_one_over_four_processes(
+    case: TwoPauses, tmp_path: Path
+) -> None:
+    file = tmp_path / "c.sqlite"
+    first, second = case.questions
+
+    asked = done(file, graph=case.graph, do="start", input=case.input)
+    # an empty answer is one
+    after_first = done(file, graph=case.graph, do="resume", answers={first: ""})
+    after_second = done(file, graph=case.graph, do="resume", answers={second: "b"})
+    read = done(file, graph=case.graph, do="read")
+
+    assert first in asked["pending"]
+    assert list(after_first["pending"]) == [second]
+    assert after_second == read == {"values": case.end("", "b"), "pending": {}}
+
+
+def both(file: Path, **turn: object) -> tuple[Any, Any]:
+    """Let two processes do the same at the same time; return the winner's end, then the other's."""
+    with ExitStack() as stack:
+        pair = [stack.enter_context(started(file, waits=True, **turn)) for _ in range(2)]
+        assert [said(process) for process in pair] == ["ready", "ready"]
+        for process in pair:
+            go(process)
+        # the winner holds the thread until the other has been told
+        answers = [said(process) for process in pair]
+        winner = answers.index("held")
+        go(pair[winner])
+        return said(pair[winner]), answers[1 - winner]
+
+
+def test_of_two_inputs_at_once_one_wins_and_the_other_is_told(tmp_path: Path) -> None:
+    noted = str(tmp_path / "ran")
+
+    won, lost = both(
+        tmp_path / "c.sqlite", graph="diamond", do="start", input=DIAMOND_INPUT, ran=noted
+    )
+
+    assert won["values"] == DIAMOND_END
+    assert lost == {"error": "THREAD_LEASED"}
+    assert sorted(ran(noted)) == ["a", "b", "c", "d", "e"]
+
+
+def test_of_two_resumes_at_once_one_wins_and_the_other_is_told(tmp_path: Path) -> None:
+    file, noted = tmp_path / "c.sqlite", str(tmp_path / "ran")
+    done(file, graph="pausing", do="start", input=PAUSE_INPUT, ran=noted)
+
+    won, lost = both(
+        file, graph="pausing", do="resume", answers={PAUSE_QUESTION: PAUSE_ANSWER}, ran=noted
+    )
+
+    assert won["values"] == PAUSE_END
+    assert lost == {"error": "THREAD_LEASED"}
+    # a node that paused is run again from its top
+    assert ran(noted) == ["before", "ask", "ask", "after"]
+
+
+def test_a_frozen_process_that_thaws_is_refused_and_spoils_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "c.sqlite"
+    resume = {"graph": "pausing", "do": "resume", "answers": {PAUSE_QUESTION: PAUSE_ANSWER}}
+    done(file, graph="pausing", do="start", input=PAUSE_INPUT)
+
+    with started(file, stops=True, **resume) as frozen:
+        assert said(frozen) == "stopping"
+        os.waitpid(frozen.pid, os.WUNTRACED)
+        taken_over = done(file, watches=True, **resume)
+        os.kill(frozen.pid, signal.SIGCONT)
+        thawed = said(frozen)
+
+    assert taken_over["values"] == PAUSE_END
+    assert thawed == {"error": "CHECKPOINT_STALE"}
+    assert done(file, graph="pausing", do="read")["values"] == PAUSE_END
+
+
+def test_a_fork_goes_on_with_the_file_that_its_parent_opened(tmp_path: Path) -> None:
+    script = "from tests.integration.sqlite_saver_process import fork; fork()"
+
+    forked = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "c.sqlite")],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+
+    parent, child, again = (json.loads(line) for line in forked.stdout.splitlines())
+    assert (parent, child, again) == ({"count": 1}, {"count": 2}, {"count": 3})
