@@ -10,10 +10,11 @@ It differs from its base in this:
 - rows carry a digest, and one that can't be read is a named error.
 """
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from sqlite3 import Connection
@@ -50,6 +51,7 @@ from ibid.domain.errors import (
     CheckpointCorrupt,
     CheckpointStale,
     CheckpointTooLarge,
+    LeaseLost,
     StoreUnavailable,
     ThreadLeased,
 )
@@ -57,8 +59,7 @@ from ibid.domain.leases import FENCE, Lease
 
 _PAGE = 16  # checkpoints that a listing unpacks at a time
 _SWEEP = 100  # threads that one transaction removes
-_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
-_TOO_BIG = ("SQLITE_TOOBIG", "DataError")
+_TOO_BIG = "SQLITE_TOOBIG"
 
 
 class EmbeddedSaver(AsyncSqliteSaver):
@@ -166,6 +167,7 @@ class EmbeddedSaver(AsyncSqliteSaver):
 
         Raises:
             CheckpointCorrupt: It can't be read as it was written.
+            ThreadGone: The thread was leased once, and deleted.
         """
         thread_id, ns, checkpoint_id = _named(config)
         with _naming(thread_id, checkpoint_id):
@@ -201,6 +203,7 @@ class EmbeddedSaver(AsyncSqliteSaver):
 
         Raises:
             CheckpointCorrupt: One can't be read as it was written.
+            ThreadGone: The thread was leased once, and deleted.
         """
         with _naming(_thread(config), None):
             places = await self._file.read(self._finding(config, filter, before, limit))
@@ -421,8 +424,37 @@ class EmbeddedSaver(AsyncSqliteSaver):
         await self._file.write(work)
 
     async def release(self, lease: Lease) -> None:
-        """Give a lease back; a write with its token fails from now on. Repeatable."""
+        """Give a lease back; a write with its token fails from now on. Repeatable.
+
+        Raises:
+            LeaseLost: Another one has been taken since: nothing written since then was kept.
+        """
         await self._file.write(lambda connection: leases.release(connection, lease))
+
+    @asynccontextmanager
+    async def leased(self, thread_id: str, owner: str) -> AsyncIterator[Lease]:
+        """Hold a thread's lease, with a sign of life three times a term, until the block ends.
+
+        Raises:
+            ThreadLeased: Somebody holds it, and isn't known to be dead.
+            ThreadGone: The thread was deleted.
+            LeaseLost: At the end: another one has been taken since.
+        """
+        lease = await self.take_lease(thread_id, owner)
+        beating = asyncio.create_task(self._keep(lease))
+        try:
+            yield lease
+        finally:
+            beating.cancel()
+            with suppress(asyncio.CancelledError, LeaseLost):
+                await beating
+            await self.release(lease)
+
+    async def _keep(self, lease: Lease) -> None:
+        while True:
+            await asyncio.sleep(self._watch.term_s / 3)
+            with suppress(StoreUnavailable):  # busy: the next beat may still come in time
+                await self.beat(lease)
 
     # What the calls above do, as functions of a connection
 
@@ -433,6 +465,7 @@ class EmbeddedSaver(AsyncSqliteSaver):
             """Return the thread's newest id and the checkpoint; None for an expired thread."""
             if life.is_expired(connection, thread_id, self._lifetime.now()):
                 return None
+            leases.check_not_gone(connection, thread_id)
             named = checkpoint_id or rows.newest(connection, thread_id, ns)
             found = None
             if named is not None:
@@ -453,6 +486,8 @@ class EmbeddedSaver(AsyncSqliteSaver):
         configurable = config["configurable"] if config is not None else {}
 
         def work(connection: Connection) -> Sequence[Place]:
+            if config is not None:
+                leases.check_not_gone(connection, _thread(config))
             found = rows.find(
                 connection,
                 thread_id=_thread(config) if config is not None else None,
@@ -614,15 +649,14 @@ def _naming(thread_id: str, checkpoint_id: str | None) -> Iterator[None]:
     try:
         yield
     except StoreUnavailable as error:
-        name = getattr(error.__cause__, "sqlite_errorname", type(error.__cause__).__name__)
         where = f"thread {thread_id!r}, checkpoint {checkpoint_id!r}"
-        if name.startswith(_DAMAGED):
-            msg = f"{where}: the file is damaged ({name})"
+        if rows.is_damage(error.__cause__):
+            msg = f"{where}: the file is damaged"
             raise CheckpointCorrupt(
                 msg, thread_id=thread_id, checkpoint_id=checkpoint_id
             ) from error
-        if name.startswith(_TOO_BIG):
-            msg = f"{where}: over what SQLite takes ({name})"
+        if getattr(error.__cause__, "sqlite_errorname", None) == _TOO_BIG:
+            msg = f"{where}: over what SQLite takes"
             raise CheckpointTooLarge(
                 msg, thread_id=thread_id, checkpoint_id=checkpoint_id
             ) from error

@@ -64,11 +64,10 @@ def take(
     Raises:
         ThreadGone: The thread was deleted.
     """
+    check_not_gone(connection, thread_id)
     row = connection.execute(
-        "SELECT token, owner, beat, is_gone FROM threads WHERE thread_id = ?", (thread_id,)
+        "SELECT token, owner, beat FROM threads WHERE thread_id = ?", (thread_id,)
     ).fetchone()
-    if row is not None and row["is_gone"]:
-        raise ThreadGone(f"thread {thread_id!r} was deleted", thread_id=thread_id)
     if row is not None and row["owner"] is not None:
         held = Held(row["token"], row["beat"])
         if held != dead:
@@ -104,25 +103,44 @@ def beat(connection: sqlite3.Connection, lease: Lease) -> None:
 
 
 def release(connection: sqlite3.Connection, lease: Lease) -> None:
-    """Give the lease back; its token is worth nothing any more. Nothing if it is over already."""
-    connection.execute(
-        "UPDATE threads SET owner = NULL WHERE thread_id = ? AND token = ?",
+    """Give the lease back; its token is worth nothing any more. Repeatable.
+
+    Raises:
+        LeaseLost: Another one has been taken since, or the thread is gone.
+    """
+    changed = connection.execute(
+        "UPDATE threads SET owner = NULL WHERE thread_id = ? AND token = ? AND NOT is_gone",
         (lease.thread_id, lease.token),
     )
+    if changed.rowcount == 0:
+        raise LeaseLost(f"the lease on thread {lease.thread_id!r} is another's")
+
+
+def check_not_gone(connection: sqlite3.Connection, thread_id: str) -> None:
+    """Let a read pass unless the thread was leased once, and deleted.
+
+    Raises:
+        ThreadGone: It was.
+    """
+    gone = connection.execute(
+        "SELECT 1 FROM threads WHERE thread_id = ? AND is_gone", (thread_id,)
+    ).fetchone()
+    if gone is not None:
+        raise ThreadGone(f"thread {thread_id!r} was deleted", thread_id=thread_id)
 
 
 class Watch:
     """Remembers since when other writers' leases have not moved."""
 
     def __init__(self, *, term_s: float, monotonic: Callable[[], float]) -> None:
-        self._term_s = term_s
+        self.term_s = term_s
         self._monotonic = monotonic
         self._seen: dict[str, tuple[Held, float, float]] = {}  # lease, first and last look
 
     def dead(self, thread_id: str) -> Held | None:
         """Return the lease that has been watched unmoved for a full term, if there is one."""
         found = self._seen.get(thread_id)
-        if found is None or self._monotonic() - found[1] < self._term_s:
+        if found is None or self._monotonic() - found[1] < self.term_s:
             return None
         return found[0]
 
@@ -131,7 +149,7 @@ class Watch:
         now = self._monotonic()
         kept = self._seen.get(thread_id)
         since = kept[1] if kept is not None and kept[0] == held else now
-        oldest = now - _FORGET_AFTER_TERMS * self._term_s
+        oldest = now - _FORGET_AFTER_TERMS * self.term_s
         self._seen = {name: seen for name, seen in self._seen.items() if seen[2] >= oldest}
         self._seen[thread_id] = (held, since, now)
 

@@ -246,8 +246,9 @@ def _heads(
     # a bare column beside max() comes from the row that has the maximum: SQLite says so
     rows = connection.execute(
         """
-        SELECT checkpoint_ns, max(checkpoint_id) AS checkpoint_id, metadata FROM checkpoints
-        WHERE thread_id = ? GROUP BY checkpoint_ns
+        SELECT checkpoint_ns, max(checkpoint_id) AS checkpoint_id,
+            CAST(metadata AS BLOB) AS metadata
+        FROM checkpoints WHERE thread_id = ? GROUP BY checkpoint_ns
         """,
         (thread_id,),
     ).fetchall()

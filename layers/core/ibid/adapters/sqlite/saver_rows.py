@@ -23,6 +23,8 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from ibid.domain.errors import CheckpointCorrupt
 
+_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
@@ -160,10 +162,30 @@ def load(
     Raises:
         CheckpointCorrupt: Either can't be read as it was written.
     """
+    try:
+        return _load(connection, place, serde)
+    except sqlite3.DatabaseError as error:
+        if is_damage(error):
+            _corrupt(place, "the file is damaged", error)
+        raise
+
+
+def is_damage(error: BaseException | None) -> bool:
+    """Tell if an error of SQLite's says that the file is not as it was written."""
+    # one without a name of SQLite's is Python's, which can't read a text
+    name = getattr(error, "sqlite_errorname", "")
+    return isinstance(error, sqlite3.DatabaseError) and (not name or name.startswith(_DAMAGED))
+
+
+def _load(
+    connection: sqlite3.Connection, place: Place, serde: SerializerProtocol
+) -> CheckpointTuple | None:
     key = (place.thread_id, place.ns, place.id)
     row = connection.execute(
         """
-        SELECT parent_checkpoint_id, type, checkpoint, metadata, digest FROM checkpoints
+        SELECT parent_checkpoint_id, type, CAST(checkpoint AS BLOB) AS checkpoint,
+            CAST(metadata AS BLOB) AS metadata, digest
+        FROM checkpoints
         WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?
         """,
         key,
@@ -183,7 +205,8 @@ def load(
         _corrupt(place, "the checkpoint is none")
     rows = connection.execute(
         """
-        SELECT task_id, task_path, idx, channel, type, value, digest FROM writes
+        SELECT task_id, task_path, idx, channel, type, CAST(value AS BLOB) AS value, digest
+        FROM writes
         WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?
         """,
         key,
@@ -238,8 +261,8 @@ def find(
     values = [now, *(value for value in wanted.values() if value is not None)]
     rows = connection.execute(
         f"""
-        SELECT thread_id, checkpoint_ns, checkpoint_id, metadata FROM checkpoints
-        WHERE {" AND ".join(conditions)} ORDER BY checkpoint_id DESC
+        SELECT thread_id, checkpoint_ns, checkpoint_id, CAST(metadata AS BLOB) AS metadata
+        FROM checkpoints WHERE {" AND ".join(conditions)} ORDER BY checkpoint_id DESC
         """,  # noqa: S608 - the conditions are the ones above
         values,
     )
