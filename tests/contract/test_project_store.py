@@ -83,7 +83,7 @@ async def test_any_text_serves_as_tenant_id_subject_and_name(records: Records, o
     await records.projects.create(project)
 
     assert await records.projects.get(odd, tenant=odd) == project
-    assert await records.projects.find_by_name(odd, tenant=odd, subject=odd) == project
+    assert await records.projects.named(odd, tenant=odd, subject=odd) == [project]
     page = await records.projects.list_for(tenant=odd, subject=odd, cursor=None, limit=1)
     assert list(page.items) == [project]
     assert page.next_cursor is None
@@ -186,18 +186,19 @@ async def test_a_cursor_of_another_list_is_refused(records: Records) -> None:
         await records.conversations.list_for(principal=ANN, cursor=page.next_cursor, limit=1)
 
 
-async def test_the_newest_of_a_name_is_found_and_only_among_ones_own(records: Records) -> None:
+async def test_all_of_a_name_are_found_newest_first_and_only_among_ones_own(
+    records: Records,
+) -> None:
     older = replace(a_project("z"), created_at=NOON - timedelta(days=1))
     await records.projects.create(older)
     await records.projects.create(a_project("a"))
     await records.projects.create(replace(a_project("c"), members={"bob": Role.OWNER}))
 
-    found = await records.projects.find_by_name("flask", tenant="acme", subject="ann")
+    found = await records.projects.named("flask", tenant="acme", subject="ann")
 
-    assert found is not None
-    assert found.id == "a"
-    assert await records.projects.find_by_name("Flask", tenant="acme", subject="ann") is None
-    assert await records.projects.find_by_name("flask", tenant="rival", subject="ann") is None
+    assert [project.id for project in found] == ["a", "z"]
+    assert await records.projects.named("Flask", tenant="acme", subject="ann") == []
+    assert await records.projects.named("flask", tenant="rival", subject="ann") == []
 
 
 async def test_an_update_changes_what_it_is_given_and_nothing_else(records: Records) -> None:

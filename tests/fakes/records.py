@@ -154,10 +154,10 @@ class FakeProjects:
             limit=limit,
         )
 
-    async def find_by_name(self, name: str, *, tenant: str, subject: str) -> Project | None:
+    async def named(self, name: str, *, tenant: str, subject: str) -> Sequence[Project]:
         await asyncio.sleep(0)
         named = [project for project in self._newest(tenant, subject) if project.name == name]
-        return named[0] if named else None
+        return named[:100]
 
     async def update(
         self,

@@ -195,11 +195,11 @@ async def test_a_file_that_stays_busy_is_unavailable_and_serves_again_later(path
 
         with pytest.raises(StoreUnavailable, match="SQLITE_BUSY"):
             await records.projects.create(a_project())
-        unseen = await records.projects.find_by_name("flask", tenant="acme", subject="ann")
+        unseen = await records.projects.named("flask", tenant="acme", subject="ann")
         other.execute("COMMIT")
     await records.projects.create(a_project())
 
-    assert unseen is None
+    assert unseen == []
     assert await records.projects.get("p1", tenant="acme") == a_project()
     await records.close()
 

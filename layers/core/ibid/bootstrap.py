@@ -254,7 +254,16 @@ def _model(settings: Settings, stack: AsyncExitStack) -> ChatModel:
 
 
 def _openai_key(settings: Settings) -> str | None:
+    """Return the key, or None for a server that asks for none.
+
+    Raises:
+        Misconfigured: OpenAI itself is meant, and there is no key.
+    """
     key = settings.openai_api_key
+    if key is None and settings.openai_base_url is None:
+        raise Misconfigured(
+            "openai:... needs OPENAI_API_KEY, or OPENAI_BASE_URL for a server that asks for none"
+        )
     return None if key is None else key.get_secret_value()
 
 

@@ -2,12 +2,13 @@
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     BeforeValidator,
     Field,
@@ -33,6 +34,19 @@ def _folders(value: object) -> object:
 def _from_env(name: str) -> AliasChoices:
     """Read a variable that other clients know by the same name, without our prefix."""
     return AliasChoices(name, name.lower())
+
+
+def _one_of(*kinds: str) -> Callable[[str], str]:
+    """Check for one of the words, or for what begins with one that ends in a colon."""
+
+    def checked(value: str) -> str:
+        kind, colon, name = value.partition(":")
+        if kind + colon not in kinds or (colon and not name):
+            names = ", ".join(f"{kind}..." if kind.endswith(":") else kind for kind in kinds)
+            raise ValueError(f"must be one of {names}")
+        return value
+
+    return checked
 
 
 class Settings(BaseSettings):
@@ -67,8 +81,12 @@ class Settings(BaseSettings):
 
     store: Literal["sqlite"] = "sqlite"
     index: Literal["sqlite"] = "sqlite"
-    model: str = Field(default="extractive", pattern=r"^(extractive|openai:.+|bedrock:.+)$")
-    embedder: str = Field(default="minilm", pattern=r"^(minilm|none|onnx:.+|openai:.+|bedrock:.+)$")
+    model: Annotated[str, AfterValidator(_one_of("extractive", "openai:", "bedrock:"))] = (
+        "extractive"
+    )
+    embedder: Annotated[
+        str, AfterValidator(_one_of("minilm", "none", "onnx:", "openai:", "bedrock:"))
+    ] = "minilm"
     model_context: int | None = Field(default=None, ge=512, le=10_000_000)
     data: Path = Path(".ibid")
     folders: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_folders)] = ()

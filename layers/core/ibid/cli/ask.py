@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.markup import escape
@@ -11,8 +12,8 @@ from rich.markup import escape
 from ibid.bootstrap import Runtime, open_runtime
 from ibid.cli.environment import settings_for
 from ibid.cli.terminal import printable
-from ibid.cli.workspace import ask
-from ibid.domain.answers import FinishReason
+from ibid.cli.workspace import all_projects, ask
+from ibid.domain.answers import REPLY_LANGUAGES, FinishReason
 from ibid.domain.errors import ProjectNotFound, ValidationFailed
 from ibid.domain.events import CitationsFound, Done, Failed, StatusChanged, Terminator, TokenDelta
 from ibid.domain.passages import Citation
@@ -28,20 +29,35 @@ def ask_question(
     data: Path | None,
     project: str | None,
     path_prefix: str | None,
+    reply_language: str | None,
     as_json: bool,
 ) -> bool:
     """Ask, print the answer as it comes and its citations; True if it ended with `stop`."""
     if not 1 <= len(question.strip()) <= MAX_QUESTION:
         raise ValidationFailed(f"A question has 1 to {MAX_QUESTION} characters")
-    return asyncio.run(_ask(question.strip(), data, project, path_prefix, as_json=as_json))
+    if reply_language not in {None, *REPLY_LANGUAGES}:
+        raise ValidationFailed(f"A reply language is one of {', '.join(REPLY_LANGUAGES)}")
+    asked = _Asked(question.strip(), project, path_prefix, reply_language)
+    return asyncio.run(_ask(asked, data, as_json=as_json))
 
 
-async def _ask(
-    question: str, data: Path | None, named: str | None, path_prefix: str | None, *, as_json: bool
-) -> bool:
+class _Asked(NamedTuple):
+    question: str
+    project: str | None
+    path_prefix: str | None
+    reply_language: str | None
+
+
+async def _ask(asked: _Asked, data: Path | None, *, as_json: bool) -> bool:
     async with open_runtime(settings_for(data=data)) as runtime:
-        project = await _project(runtime, named)
-        run = await ask(runtime, project, question, path_prefix=path_prefix)
+        project = await _project(runtime, asked.project)
+        run = await ask(
+            runtime,
+            project,
+            asked.question,
+            path_prefix=asked.path_prefix,
+            reply_language=asked.reply_language,
+        )
         notes = Console(stderr=True, quiet=as_json)
         shown: list[str] = []
         end: Terminator | None = None
@@ -69,25 +85,20 @@ async def _project(runtime: Runtime, named: str | None) -> Project:
     """Find the project by id or name; without a name, the only one there is.
 
     Raises:
-        ProjectNotFound: There is none, or several and no name.
+        ProjectNotFound: There is none, or several that could be meant.
     """
-    page = await runtime.records.projects.list_for(
-        tenant=runtime.principal.tenant,
-        subject=runtime.principal.subject,
-        cursor=None,
-        limit=200,
-    )
+    projects = await all_projects(runtime)
     if named is not None:
-        for project in page.items:
-            if named in {project.id, project.name}:
-                return project
-        raise ProjectNotFound(f"There is no project {named!r}: see `ibid projects`")
-    if len(page.items) == 1:
-        return page.items[0]
-    if not page.items:
+        projects = [project for project in projects if named in {project.id, project.name}]
+        if not projects:
+            raise ProjectNotFound(f"There is no project {named!r}: see `ibid projects`")
+    if not projects:
         raise ProjectNotFound("There is no project yet: ibid index PATH")
-    names = ", ".join(project.name for project in page.items)
-    raise ProjectNotFound(f"Say which project with --project: {names}")
+    meant = [project for project in projects if project.active_generation] or projects
+    if len(meant) == 1:
+        return meant[0]
+    known = ", ".join(project.name if named is None else project.id for project in meant)
+    raise ProjectNotFound(f"Say which project with --project: {known}")
 
 
 def _tell_end(end: Terminator | None, project: Project) -> None:

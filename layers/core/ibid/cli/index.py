@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ibid.bootstrap import Runtime, open_runtime
 from ibid.cli.environment import settings_for
 from ibid.cli.terminal import printable
-from ibid.cli.workspace import keep_upload, project_named
+from ibid.cli.workspace import keep_upload, new_project, projects_named
 from ibid.domain.errors import SourceRejected
 from ibid.domain.projects import (
     FolderSource,
@@ -23,11 +24,13 @@ from ibid.domain.projects import (
     Source,
     UploadSource,
 )
+from ibid.indexing.transfer import check_url
 
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
 POLL_S = 0.1
 MAX_ARCHIVE_BYTES = 500_000_000
 READ_BYTES = 1 << 20
+_HOST_AND_PATH = re.compile(r"(?:\w+@)?[\w-]+(?:\.[\w-]+)+[/:]")
 
 
 def index_source(
@@ -56,42 +59,63 @@ async def begin_indexing(
 ) -> tuple[Project, str]:
     """Find or make the project for a source, and begin or join its indexing job.
 
+    A project is found by its name. One that was named after another source is left alone; a name
+    that was given says which project is meant, and its source is then replaced.
+
     Raises:
-        SourceRejected: There is no such folder or archive, or the URL is not https.
+        SourceRejected: The source can't be read, or its name is another source's.
     """
-    named = name or _name_of(source)
-    project = await project_named(runtime, named)
-    parsed = await _parse(runtime, source, project)
-    job_id, _ = await runtime.index_jobs.start(project, source=parsed, force=force)
+    place = place_of(source)
+    if name is None:
+        name = _name_of(source)
+        found = [p for p in await projects_named(runtime, name) if _is_of(p, place)]
+        if not found and await projects_named(runtime, name):
+            raise SourceRejected(
+                f"Project {name!r} has another source: name this one's with --name"
+            )
+    else:
+        found = list(await projects_named(runtime, name))
+    project = found[0] if found else await new_project(runtime, name)
+    if isinstance(place, Path):
+        upload_id = await keep_upload(
+            runtime, project, place, _pieces(place), max_bytes=MAX_ARCHIVE_BYTES
+        )
+        kept: Source = UploadSource(upload_id=upload_id, file_name=place.name)
+    else:
+        kept = place
+    job_id, _ = await runtime.index_jobs.start(project, source=kept, force=force)
     return project, job_id
 
 
-async def _parse(runtime: Runtime, source: str, project: Project) -> Source:
-    if "://" in source:
-        return GitSource(url=source)
-    folder, archive = _on_disk(source)
-    if folder is not None:
-        return folder
-    upload_id = await keep_upload(
-        runtime, project, archive, _pieces(archive), max_bytes=MAX_ARCHIVE_BYTES
-    )
-    return UploadSource(upload_id=upload_id, file_name=archive.name)
-
-
-def _on_disk(source: str) -> tuple[FolderSource | None, Path]:
-    """Return the folder that a path names, or None and the archive.
+def place_of(source: str) -> FolderSource | GitSource | Path:
+    """Return the folder or the repository that a source names, or the path of its archive.
 
     Raises:
-        SourceRejected: It is neither, or not there.
+        SourceRejected: It is none of them, not there, or a URL that is not https.
     """
+    if "://" in source:
+        check_url(source)
+        return GitSource(url=source)
     path = Path(source).expanduser().resolve()
     if path.is_dir():
-        return FolderSource(path=str(path)), path
+        return FolderSource(path=str(path))
     if path.is_file() and path.name.lower().endswith(ARCHIVES):
-        return None, path
+        return path
     if path.exists():
         raise SourceRejected(f"{source!r} is neither a folder nor one of {', '.join(ARCHIVES)}")
+    if _HOST_AND_PATH.match(source):
+        raise SourceRejected(f"There is no {source!r}; a repository's URL begins with https://")
     raise SourceRejected(f"There is no {source!r}")
+
+
+def _is_of(project: Project, place: FolderSource | GitSource | Path) -> bool:
+    match project.source:
+        case None:
+            return True
+        case UploadSource(file_name=file_name):
+            return isinstance(place, Path) and place.name == file_name
+        case _:
+            return project.source == place
 
 
 async def _pieces(path: Path) -> AsyncIterator[bytes]:

@@ -46,8 +46,8 @@ def index(
     name: Annotated[
         str | None, typer.Option(help="The project's name (else the source's).")
     ] = None,
-    force: Annotated[bool, typer.Option(help="Index again, changed or not.")] = False,  # noqa: FBT002 - typer's form of a flag
-    as_json: Json = False,  # noqa: FBT002 - typer's form of a flag
+    force: Annotated[bool, typer.Option(help="Index again, changed or not.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Index a code base as a project, or index it again."""
     from ibid.cli.index import index_source
@@ -67,20 +67,28 @@ def ask(
     path_prefix: Annotated[
         str | None, typer.Option(help="Search only files whose path starts with this.")
     ] = None,
-    as_json: Json = False,  # noqa: FBT002 - typer's form of a flag
+    reply_language: Annotated[
+        str | None, typer.Option(help="en, pt-BR or es-419 (else the project's, else en).")
+    ] = None,
+    as_json: Json = False,
 ) -> None:
     """Ask a question; exits with 0 only if the answer ended as it should."""
     from ibid.cli.ask import ask_question
 
     with failures_told():
         stopped = ask_question(
-            question, data=data, project=project, path_prefix=path_prefix, as_json=as_json
+            question,
+            data=data,
+            project=project,
+            path_prefix=path_prefix,
+            reply_language=reply_language,
+            as_json=as_json,
         )
     raise typer.Exit(0 if stopped else 1)
 
 
 @app.command()
-def projects(data: Data = None, as_json: Json = False) -> None:  # noqa: FBT002 - typer's form of a flag
+def projects(data: Data = None, as_json: Json = False) -> None:
     """List the projects."""
     from ibid.cli.projects import list_projects
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from ibid.bootstrap import open_runtime
 from ibid.cli.environment import settings_for
 from ibid.cli.terminal import printable
+from ibid.cli.workspace import all_projects
 from ibid.domain.projects import Project
 
 
@@ -23,7 +24,8 @@ def list_projects(*, data: Path | None, as_json: bool) -> None:
     if not projects:
         console.print("No projects yet: ibid index PATH")
         return
-    table = Table("name", "status", "files", "chunks", "vectors", "commit", "id")
+    table = Table("name", "status", "files", "chunks", "vectors", "commit")
+    table.add_column("id", no_wrap=True, min_width=32)  # whole: it is what one copies
     for project in projects:
         table.add_row(
             printable(project.name),
@@ -38,20 +40,8 @@ def list_projects(*, data: Path | None, as_json: bool) -> None:
 
 
 async def _projects(data: Path | None) -> list[Project]:
-    found: list[Project] = []
     async with open_runtime(settings_for(data=data)) as runtime:
-        cursor = None
-        while True:
-            page = await runtime.records.projects.list_for(
-                tenant=runtime.principal.tenant,
-                subject=runtime.principal.subject,
-                cursor=cursor,
-                limit=200,
-            )
-            found.extend(page.items)
-            cursor = page.next_cursor
-            if cursor is None:
-                return found
+        return await all_projects(runtime)
 
 
 def _row(project: Project) -> dict[str, object]:

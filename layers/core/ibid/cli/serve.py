@@ -3,18 +3,18 @@
 import asyncio
 import json
 import shlex
-import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
+from typing import NamedTuple
 
 import uvicorn
 from rich.console import Console
 
 from ibid.bootstrap import Runtime, open_runtime
 from ibid.cli.environment import settings_for
-from ibid.cli.index import begin_indexing, tell_outcome, watch_job
+from ibid.cli.index import begin_indexing, place_of, tell_outcome, watch_job
 from ibid.cli.workspace import new_conversation
 from ibid.domain.errors import IbidError, Misconfigured
 from ibid.domain.projects import Job, Project
@@ -31,10 +31,13 @@ def serve_until_stopped(
 
     Raises:
         Misconfigured: A setting is absurd, or the port is taken.
+        SourceRejected: There is no such source.
     """
     settings = settings_for(data=data, host=host, port=port)
+    if source is not None:
+        place_of(source)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(settings, source, name))
+        runner.run(_serve(settings, None if source is None else _First(source, name)))
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -52,21 +55,61 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_stop = on_stop
-        self.listening = asyncio.Event()
+        self._is_stopping = False
+        self.started_up = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self.listening.set()
+        self.started_up.set()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if self.should_exit or sig == signal.SIGINT:
+        if self._is_stopping:
             super().handle_exit(sig, frame)
             return
+        self._is_stopping = True
         self._on_stop()
 
 
-async def _serve(settings: Settings, source: str | None, name: str | None) -> None:
+class _First(NamedTuple):
+    """What to index when the server has started, and the project's name if one was given."""
+
+    source: str
+    name: str | None
+
+
+async def _serve(settings: Settings, first: _First | None) -> None:
     console = Console(stderr=True)
+    with _listening(settings) as listening:
+        await _serve_on(listening, settings, first, console)
+
+
+def _base(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _listening(settings: Settings) -> socket.socket:
+    """Take the port before anything is opened.
+
+    Raises:
+        Misconfigured: It is taken or not allowed, or the host is not this machine's.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((settings.host, settings.port))
+    except OSError as error:
+        listening.close()
+        raise Misconfigured(
+            f"Can't listen on {settings.host}:{settings.port}: {error.strerror}"
+        ) from None
+    return listening
+
+
+async def _serve_on(
+    listening: socket.socket, settings: Settings, first: _First | None, console: Console
+) -> None:
     async with open_runtime(settings, keep_watch=True) as runtime:
         loop = asyncio.get_running_loop()
         stopping: list[asyncio.Task[None]] = []
@@ -81,8 +124,6 @@ async def _serve(settings: Settings, source: str | None, name: str | None) -> No
         server = _Server(
             uvicorn.Config(
                 runtime.app,
-                host=settings.host,
-                port=settings.port,
                 lifespan="off",
                 access_log=False,
                 log_level="warning",
@@ -97,13 +138,9 @@ async def _serve(settings: Settings, source: str | None, name: str | None) -> No
                 f"{settings.host} is not loopback: whoever reaches this port is the one user",
                 style="yellow",
             )
-        guide = asyncio.create_task(_guide(runtime, server, source, name, console))
+        guide = asyncio.create_task(_guide(runtime, server, _base(listening), first, console))
         try:
-            await server.serve()
-        except SystemExit:
-            raise Misconfigured(
-                f"Can't listen on {settings.host}:{settings.port}: the port is taken or not allowed"
-            ) from None
+            await server.serve([listening])
         finally:
             guide.cancel()
             await asyncio.gather(guide, return_exceptions=True)
@@ -111,17 +148,15 @@ async def _serve(settings: Settings, source: str | None, name: str | None) -> No
 
 
 async def _guide(
-    runtime: Runtime, server: _Server, source: str | None, name: str | None, console: Console
+    runtime: Runtime, server: _Server, base: str, first: _First | None, console: Console
 ) -> None:
     """Once the server listens, say where; index the source and say how to ask about it."""
-    await server.listening.wait()
-    host, port = server.servers[0].sockets[0].getsockname()[:2]
-    base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    await server.started_up.wait()
     console.print(f"Ibid serves on {base}", markup=False)
-    if source is None:
+    if first is None:
         return
     try:
-        project, job_id = await begin_indexing(runtime, source, name=name, force=False)
+        project, job_id = await begin_indexing(runtime, first.source, name=first.name, force=False)
         watching = asyncio.create_task(watch_job(runtime, project, job_id, console))
         project = await _searchable(runtime, project, watching)
         if project.active_generation is not None:
@@ -129,7 +164,7 @@ async def _guide(
         job = await watching
         tell_outcome(project, job, console)
     except IbidError as error:
-        console.print(f"{source!r}: {error} ({error.code})", style="red", markup=False)
+        console.print(f"{first.source!r}: {error} ({error.code})", style="red", markup=False)
 
 
 async def _searchable(runtime: Runtime, project: Project, watching: asyncio.Task[Job]) -> Project:
@@ -144,7 +179,7 @@ async def _searchable(runtime: Runtime, project: Project, watching: asyncio.Task
 
 async def _tell_how_to_ask(runtime: Runtime, project: Project, base: str, console: Console) -> None:
     conversation = await new_conversation(runtime, project)
-    body = json.dumps({"question": "Where does a run end?"})
+    body = json.dumps({"question": "What does this project do?"})
     console.print(
         f"\nProject {project.name!r} can be asked ({project.chunk_count} chunks). Paste this:\n",
         markup=False,

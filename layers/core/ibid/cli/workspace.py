@@ -1,8 +1,8 @@
 """What the commands do with an open runtime, as its local principal."""
 
-from collections.abc import AsyncIterator
+import uuid
+from collections.abc import AsyncIterator, Sequence
 from pathlib import PurePath
-from secrets import token_hex
 
 from ibid.bootstrap import Runtime
 from ibid.domain.answers import Style
@@ -14,18 +14,38 @@ from ibid.runs.live_run import LiveRun
 from ibid.runs.turns import NewTurn
 
 
-async def project_named(runtime: Runtime, name: str) -> Project:
-    """Return the principal's newest project of this name, made if there is none."""
-    tenant, subject = runtime.principal.tenant, runtime.principal.subject
-    projects = runtime.records.projects
-    found = await projects.find_by_name(name, tenant=tenant, subject=subject)
-    if found is not None:
-        return found
+async def projects_named(runtime: Runtime, name: str) -> Sequence[Project]:
+    """Return the principal's projects of this name, newest first."""
+    principal = runtime.principal
+    return await runtime.records.projects.named(
+        name, tenant=principal.tenant, subject=principal.subject
+    )
+
+
+async def all_projects(runtime: Runtime) -> list[Project]:
+    """Return all of the principal's projects, newest first."""
+    found: list[Project] = []
+    cursor = None
+    while True:
+        page = await runtime.records.projects.list_for(
+            tenant=runtime.principal.tenant,
+            subject=runtime.principal.subject,
+            cursor=cursor,
+            limit=200,
+        )
+        found.extend(page.items)
+        cursor = page.next_cursor
+        if cursor is None:
+            return found
+
+
+async def new_project(runtime: Runtime, name: str) -> Project:
+    """Make a project that the principal owns."""
     project = Project(
-        tenant=tenant,
-        id=f"prj_{token_hex(12)}",
+        tenant=runtime.principal.tenant,
+        id=uuid.uuid4().hex,
         name=name,
-        members={subject: Role.OWNER},
+        members={runtime.principal.subject: Role.OWNER},
         status=ProjectStatus.EMPTY,
         source=None,
         reply_language=None,
@@ -38,7 +58,7 @@ async def project_named(runtime: Runtime, name: str) -> Project:
         commit_sha=None,
         created_at=runtime.services.clock.now(),
     )
-    await projects.create(project)
+    await runtime.records.projects.create(project)
     return project
 
 
@@ -55,7 +75,7 @@ async def keep_upload(
     Raises:
         ValidationFailed: It is larger than `max_bytes`.
     """
-    upload_id = f"upl_{token_hex(12)}"
+    upload_id = uuid.uuid4().hex
     key = upload_key(
         tenant=project.tenant,
         project_id=project.id,
@@ -71,7 +91,7 @@ async def new_conversation(runtime: Runtime, project: Project) -> Conversation:
     conversation = Conversation(
         tenant=runtime.principal.tenant,
         subject=runtime.principal.subject,
-        id=f"cnv_{token_hex(12)}",
+        id=uuid.uuid4().hex,
         project_id=project.id,
         title=None,
         reply_language=None,
@@ -82,7 +102,12 @@ async def new_conversation(runtime: Runtime, project: Project) -> Conversation:
 
 
 async def ask(
-    runtime: Runtime, project: Project, question: str, *, path_prefix: str | None
+    runtime: Runtime,
+    project: Project,
+    question: str,
+    *,
+    path_prefix: str | None,
+    reply_language: str | None,
 ) -> LiveRun:
     """Ask a question in a new conversation.
 
@@ -98,5 +123,6 @@ async def ask(
         question=question,
         style=Style(),
         path_prefix=path_prefix,
+        reply_language=reply_language,
     )
     return await runtime.engine.start(turn, runtime.services.work(project))

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
+import uuid
 from collections.abc import Awaitable, Callable
-from secrets import token_hex
 
 from ibid.domain.errors import IbidError
 from ibid.domain.projects import Job, JobState, JobStatistics, Project, Source
@@ -58,7 +58,7 @@ class IndexJobs:
         """
         job = Job(
             tenant=project.tenant,
-            id=f"job_{token_hex(12)}",
+            id=uuid.uuid4().hex,
             project_id=project.id,
             state=JobState.QUEUED,
             phase="queued",

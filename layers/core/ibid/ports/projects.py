@@ -1,6 +1,6 @@
 """Where projects and their indexing jobs are kept."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -48,8 +48,11 @@ class ProjectStore(Protocol):
             ValidationFailed: The cursor is not one of this list's.
         """
 
-    async def find_by_name(self, name: str, *, tenant: str, subject: str) -> Project | None:
-        """Return the newest project of this exact name of which the subject is a member."""
+    async def named(self, name: str, *, tenant: str, subject: str) -> Sequence[Project]:
+        """Return the projects of this exact name of which the subject is a member, newest first.
+
+        At most 100; names need not be unique.
+        """
 
     async def update(
         self,

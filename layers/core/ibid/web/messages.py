@@ -1,5 +1,6 @@
 """The route that answers a question: an event stream, or one JSON body of the same events."""
 
+import re
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -34,6 +35,11 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 
 
+def _relative(prefix: str | None) -> str | None:
+    """Write a prefix as indexed paths begin: without a leading `/` or `./`."""
+    return re.sub(r"\A(?:\.?/)+", "", prefix or "") or None
+
+
 async def ready_project(conversation: OwnConversation, caller: Caller, services: Given) -> Project:
     """Return the conversation's project if a turn can be answered from it.
 
@@ -61,7 +67,7 @@ async def started_run(
         project=project,
         question=body.question,
         style=body.style.style(),
-        path_prefix=body.path_prefix or None,
+        path_prefix=_relative(body.path_prefix),
         on_disconnect=body.on_disconnect,
     )
     return await services.engine.start(turn, services.work(project))

@@ -48,7 +48,7 @@ async def checked_source(
         case UploadSourceBody():
             return await _upload(body, tenant=tenant, project_id=project_id, objects=objects)
         case S3SourceBody():
-            raise _refused("kind", "s3 needs IBID_BUCKET and IBID_INDEX=s3, absent on this server")
+            raise _refused("kind", "must be git, folder or upload: this server has no bucket")
         case _:
             assert_never(body)
 

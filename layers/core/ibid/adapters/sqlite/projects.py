@@ -28,6 +28,7 @@ _OF_SUBJECT = (
 _NEWEST_FIRST = " ORDER BY projects.created_at DESC, projects.id DESC LIMIT ?"
 _LIST = _OF_SUBJECT + _NEWEST_FIRST
 _LIST_ON = _OF_SUBJECT + " AND (projects.created_at, projects.id) < (?, ?)" + _NEWEST_FIRST
+_MOST_NAMED = 100
 _FIND = _OF_SUBJECT + " AND projects.name = ?" + _NEWEST_FIRST
 
 
@@ -94,12 +95,12 @@ class SqliteProjects:
         position = cursors.encode(codec.moment_to_int(last.created_at), last.id, scope=scope)
         return Page(items=found[:limit], next_cursor=position)
 
-    async def find_by_name(self, name: str, *, tenant: str, subject: str) -> Project | None:
-        """Return the newest project of this exact name of which the subject is a member."""
+    async def named(self, name: str, *, tenant: str, subject: str) -> Sequence[Project]:
+        """Return the projects of this exact name of which the subject is a member, newest first."""
 
-        def work(connection: sqlite3.Connection) -> Project | None:
-            row = connection.execute(_FIND, (tenant, subject, name, 1)).fetchone()
-            return None if row is None else _project(connection, row)
+        def work(connection: sqlite3.Connection) -> Sequence[Project]:
+            rows = connection.execute(_FIND, (tenant, subject, name, _MOST_NAMED)).fetchall()
+            return [_project(connection, row) for row in rows]
 
         return await self._database.read(work)
 

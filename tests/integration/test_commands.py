@@ -1,0 +1,137 @@
+"""The commands, in this process, on one data folder."""
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from ibid.cli.main import app
+
+
+@pytest.fixture(autouse=True)
+def lexical(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("IBID_EMBEDDER", "none")
+    handlers, level = logging.root.handlers[:], logging.root.level
+    yield
+    logging.root.handlers[:] = handlers  # the commands send logs to stderr
+    logging.root.setLevel(level)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+def ibid(data: Path, *words: str) -> Result:
+    return CliRunner().invoke(app, [*words, "--data", str(data)])
+
+
+def corpus(folder: Path, function: str) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "code.py").write_text(
+        f'def {function}(route):\n    """Find the {function} of a route."""\n    return route\n'
+    )
+    return folder
+
+
+def names(data: Path) -> list[str]:
+    return [project["name"] for project in json.loads(ibid(data, "projects", "--json").stdout)]
+
+
+def test_a_second_source_of_the_same_name_leaves_the_first_project_alone(
+    tmp_path: Path, data: Path
+) -> None:
+    first, second = (corpus(tmp_path / side / "src", f"handler_{side}") for side in "ab")
+    assert ibid(data, "index", str(first)).exit_code == 0
+
+    refused = ibid(data, "index", str(second))
+    named = ibid(data, "index", str(second), "--name", "other")
+    again = ibid(data, "index", str(first), "--json")
+
+    assert (refused.exit_code, "'src' has another source" in refused.stderr) == (1, True)
+    assert named.exit_code == 0
+    assert json.loads(again.stdout)["statistics"]["unchanged"] == 1
+    assert sorted(names(data)) == ["other", "src"]
+
+
+def test_a_name_that_is_given_replaces_the_source(tmp_path: Path, data: Path) -> None:
+    first, second = (corpus(tmp_path / side / "src", f"handler_{side}") for side in "ab")
+    ibid(data, "index", str(first))
+
+    replaced = ibid(data, "index", str(second), "--name", "src", "--json")
+
+    assert json.loads(replaced.stdout)["statistics"]["modified"] == 1
+    assert names(data) == ["src"]
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("/nope", "There is no '/nope'"),
+        ("http://example.org/a/flask", "https only"),
+        ("https://user:sesame@example.org/a/b", "name or password"),
+        ("github.com/pallets/flask", "begins with https://"),
+        ("git@github.com:pallets/flask", "begins with https://"),
+        (__file__, "is neither a folder nor one of"),
+    ],
+)
+def test_a_source_that_cant_be_read_leaves_nothing_behind(
+    data: Path, source: str, told: str
+) -> None:
+    refused = ibid(data, "index", source)
+
+    assert (refused.exit_code, told in refused.stderr) == (1, True)
+    assert "sesame" not in refused.output
+    assert names(data) == []
+
+
+def test_serving_stops_before_it_starts_if_the_source_is_not_there(data: Path) -> None:
+    refused = ibid(data, "serve", "--index", "/nope", "--port", "0")
+
+    assert (refused.exit_code, "There is no '/nope'" in refused.stderr) == (1, True)
+    assert not data.exists()
+
+
+def test_asking_says_which_projects_there_are(tmp_path: Path, data: Path) -> None:
+    for side in "ab":
+        ibid(data, "index", str(corpus(tmp_path / side, f"handler_{side}")))
+
+    unclear = ibid(data, "ask", "Where is handler_a?")
+    unknown = ibid(data, "ask", "Where is handler_a?", "--project", "c")
+    clear = ibid(data, "ask", "Where is handler_a?", "--project", "a")
+
+    assert (unclear.exit_code, "--project: b, a" in unclear.stderr) == (1, True)
+    assert (unknown.exit_code, "no project 'c'" in unknown.stderr) == (1, True)
+    assert (clear.exit_code, "code.py:1-3" in clear.stdout) == (0, True)
+
+
+def test_a_reply_language_is_one_that_has_texts(tmp_path: Path, data: Path) -> None:
+    ibid(data, "index", str(corpus(tmp_path / "a", "handler")))
+
+    refused = ibid(data, "ask", "hola", "--reply-language", "fr")
+    answered = ibid(data, "ask", "¿Dónde está handler?", "--reply-language", "es-419")
+
+    assert (refused.exit_code, "es-419" in refused.stderr) == (1, True)
+    assert answered.exit_code == 0
+
+
+@pytest.mark.parametrize("question", ["", "   ", "x" * 4_001])
+def test_a_question_has_one_to_four_thousand_characters(data: Path, question: str) -> None:
+    refused = ibid(data, "ask", question)
+
+    assert (refused.exit_code, "4000 characters" in refused.stderr) == (1, True)
+
+
+def test_openai_without_key_or_server_is_refused_by_name(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IBID_MODEL", "openai:any")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+    refused = ibid(data, "ask", "hello")
+
+    assert (refused.exit_code, "OPENAI_API_KEY" in refused.stderr) == (2, True)
