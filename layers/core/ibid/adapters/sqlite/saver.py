@@ -393,10 +393,8 @@ class EmbeddedSaver(AsyncSqliteSaver):
             now = self._lifetime.now()
             if life.is_expired(connection, thread_id, now):
                 life.forget(connection, thread_id)
-            taken = leases.take(connection, thread_id, owner, dead=dead)
-            if isinstance(taken, Lease):
-                life.touch(connection, thread_id, end=self._lifetime.end())
-            return taken
+            life.touch(connection, thread_id, end=self._lifetime.end())
+            return leases.take(connection, thread_id, owner, dead=dead)
 
         taken = await self._file.write(work)
         if isinstance(taken, Held):

@@ -57,7 +57,7 @@ def take(
 
     Args:
         connection: In a transaction that writes.
-        thread_id: Whose; a thread that is not there is made.
+        thread_id: Whose; it must be there.
         owner: Who will hold it.
         dead: A lease that may be taken away, if it still is as it was seen.
 
@@ -68,7 +68,7 @@ def take(
     row = connection.execute(
         "SELECT token, owner, beat FROM threads WHERE thread_id = ?", (thread_id,)
     ).fetchone()
-    if row is not None and row["owner"] is not None:
+    if row["owner"] is not None:
         held = Held(row["token"], row["beat"])
         if held != dead:
             return held
@@ -76,11 +76,7 @@ def take(
         connection.execute("UPDATE tokens SET last = last + 1 RETURNING last").fetchone()[0]
     )
     connection.execute(
-        """
-        INSERT INTO threads (thread_id, newest, token, owner) VALUES (?, '', ?, ?)
-        ON CONFLICT (thread_id) DO UPDATE SET token = excluded.token, owner = excluded.owner
-        """,
-        (thread_id, token, owner),
+        "UPDATE threads SET token = ?, owner = ? WHERE thread_id = ?", (token, owner, thread_id)
     )
     return Lease(thread_id=thread_id, owner=owner, token=token)
 
