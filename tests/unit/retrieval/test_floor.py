@@ -1,7 +1,7 @@
 import pytest
 
 from ibid.ports.index import Candidates
-from ibid.retrieval.floor import MIN_COSINE, Floor, identifiers
+from ibid.retrieval.floor import MIN_COSINE, Floor, identifiers, names
 from ibid.retrieval.question import read_question
 from tests.unit.retrieval.corpus import candidate, chunk
 
@@ -90,6 +90,43 @@ def test_tiny_generations_have_a_floor_as_well() -> None:
     assert not holds(floor("bananas", {"banana": 0}, chunks=1), "x = 1")
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "¿Dónde se define la clase Blueprint?",
+        "Onde é definida a classe Blueprint?",
+        "¿Qué señales emite Blueprint?",
+        "Onde está implementada a classe (Blueprint)?",
+    ],
+)
+def test_a_foreign_question_is_above_by_the_name_it_spells(question: str) -> None:
+    under = floor(question, {"blueprint": 5})
+
+    assert holds(under, "class Blueprint:")
+    assert not holds(under, "class Flask:")
+
+
+def test_a_foreign_question_needs_two_known_words_or_one_that_the_corpus_is_about() -> None:
+    capital = floor("¿Cuál es la capital de australia?", {"capit": 3})
+    cookie = floor("¿Dónde se gestionan las cookies?", {"cooki": 80})
+    both = floor("¿Qué formato json tiene la cookie?", {"json": 9, "cooki": 9})
+
+    assert not holds(capital, "capital")
+    assert holds(cookie, "cookies = 1")
+    assert holds(both, "json.cookie")
+    assert not holds(both, "json")
+
+
+def test_no_word_of_a_tiny_generation_is_what_it_is_about() -> None:
+    assert not holds(floor("¿Cuál es la capital?", {"capit": 1}, chunks=9), "capital")
+
+
+def test_words_that_the_index_lacks_count_against_a_passage_in_its_own_language() -> None:
+    assert not holds(floor("Where is the capital of the vast Blueprint?", {"capit": 3}), "capital")
+
+
 def test_long_questions_take_no_time() -> None:
-    for unit in ("a", "a.", "a(", "`", "aB", "_"):
-        identifiers(read_question(unit * (100_000 // len(unit)), main_language="english"))
+    for unit in ("a", "a.", "a(", "`", "aB", "_", "a B", "A"):
+        question = read_question(unit * (100_000 // len(unit)), main_language="english")
+        identifiers(question)
+        names(question)
