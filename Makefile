@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup fast check lock test test-slow run bench pr
+.PHONY: help setup fast check lock test test-slow test-stack run bench pr
 REPO ?= .
 NAME ?= $(if $(filter .,$(REPO)),ibid)
 PORT ?= 8000
@@ -35,10 +35,14 @@ lock:  ## compile requirements.lock again
 	.venv/bin/uv pip compile -q --universal --generate-hashes --no-annotate --no-header --all-extras --group dev pyproject.toml -o requirements.lock
 
 test: setup  ## every test that needs nothing but this repository
-	.venv/bin/pytest -m 'not slow and not model'
+	.venv/bin/pytest -m 'not slow and not model and not ministack'
 
 test-slow: setup  ## the long seeded sweeps
-	.venv/bin/pytest -m slow --timeout 1200
+	.venv/bin/pytest -m 'slow and not ministack' --timeout 1200
+
+test-stack: setup  ## the adapters of AWS, on a stand-in that is installed once into the user's cache
+	.venv/bin/python -m tests.fakes.ministack
+	.venv/bin/pytest -m ministack --timeout 600
 
 bench: setup  ## measure, and write docs/benchmarks.md (IBID_SHARED names the data)
 	.venv/bin/python -m tests.bench

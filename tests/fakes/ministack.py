@@ -15,8 +15,18 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
+
+import boto3
+from langgraph_checkpoint_dynamodb.saver import (  # type: ignore[import-untyped]  # it ships no types
+    DynamoDBSaver,
+)
+
+from ibid.adapters.dynamodb.saver import DynamoSaver
+from ibid.adapters.dynamodb.tables import create_bucket, create_tables
 
 PINNED = ("ministack==1.5.33", "cryptography")
 KEYS = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
@@ -77,6 +87,84 @@ def ministack() -> Iterator[str]:
 def client_config(url: str) -> dict[str, Any]:
     """Return the arguments of `boto3.client` for one that runs."""
     return {"endpoint_url": url, "region_name": "eu-central-1", **KEYS}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """Two tables and a bucket that nobody else uses.
+
+    `place` is what `tests.contract.saver_makers` take.
+    """
+
+    place: dict[str, Any]
+    savers: list[DynamoSaver] = field(default_factory=list)
+
+    @classmethod
+    @contextmanager
+    def made(cls, url: str) -> "Iterator[Stack]":
+        """Make them; at the end close the savers that were made on them."""
+        name = uuid4().hex[:12]
+        place: dict[str, Any] = {
+            "client": client_config(url),
+            "checkpoints": f"checkpoints-{name}",
+            "writes": f"writes-{name}",
+            "bucket": f"bucket-{name}",
+        }
+        stack = cls(place=place)
+        dynamodb, s3 = stack.boto("dynamodb"), stack.boto("s3")
+        create_tables(dynamodb, checkpoints=place["checkpoints"], writes=place["writes"])
+        create_bucket(s3, place["bucket"])
+        for client in (dynamodb, s3):
+            client.close()
+        try:
+            yield stack
+        finally:
+            for saver in stack.savers:
+                saver.close()
+
+    def saver(self, **options: Any) -> DynamoSaver:  # noqa: ANN401 - the saver's own
+        """Return a saver on them, closed at the end."""
+        arguments = {
+            "checkpoints_table_name": self.place["checkpoints"],
+            "writes_table_name": self.place["writes"],
+            "bucket": self.place["bucket"],
+            "client_config": self.place["client"],
+            **options,
+        }
+        made = DynamoSaver(**arguments)
+        self.savers.append(made)
+        return made
+
+    def unmodified(self) -> Any:  # noqa: ANN401 - it ships no types
+        """Return the package's own saver on them."""
+        return DynamoDBSaver(
+            checkpoints_table_name=self.place["checkpoints"],
+            writes_table_name=self.place["writes"],
+            client_config=self.place["client"],
+        )
+
+    def boto(self, service: str) -> Any:  # noqa: ANN401 - boto3 makes its classes at run time
+        """Return a client of its own."""
+        session: Any = boto3.session.Session()
+        return session.client(service, **self.place["client"])
+
+    def items(self, table: str) -> list[dict[str, Any]]:
+        """Return all items of `checkpoints` or `writes`."""
+        client = self.boto("dynamodb")
+        pages = client.get_paginator("scan").paginate(
+            TableName=self.place[table], ConsistentRead=True
+        )
+        found = [item for page in pages for item in page["Items"]]
+        client.close()
+        return found
+
+    def objects(self) -> list[str]:
+        """Return the keys of all objects."""
+        client = self.boto("s3")
+        pages = client.get_paginator("list_objects_v2").paginate(Bucket=self.place["bucket"])
+        found = [one["Key"] for page in pages for one in page.get("Contents", [])]
+        client.close()
+        return found
 
 
 def _wait(process: "subprocess.Popen[bytes]", port: int) -> None:

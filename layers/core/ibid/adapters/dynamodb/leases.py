@@ -240,7 +240,8 @@ class Leases:
                     UpdateExpression="SET sealed = :token",
                     ExpressionAttributeValues={":token": {"N": str(mine.token)}},
                 )
-        sealed = replace(mine, cuts=(*mine.cuts[:-1], replace(cut, sealed=True)))
+        # An earlier taker that died in here had cut at the same heads.
+        sealed = replace(mine, cuts=tuple(replace(one, sealed=True) for one in mine.cuts))
         self._swap(thread_id, mine, replace(sealed, nonce=uuid4().hex))
 
     def _change(

@@ -90,7 +90,10 @@ class Reader:
             value, thread_id=row.thread_id, checkpoint_id=row.checkpoint_id
         )
         with _Whole(row):
-            return self._serde.loads_typed((kind, data))
+            value = self._serde.loads_typed((kind, data))
+            if part == CHECKPOINT and value["id"] != row.checkpoint_id:
+                raise ValueError("another checkpoint's")
+            return value if part == CHECKPOINT else dict(value)
 
 
 class _Whole:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
@@ -28,7 +29,7 @@ from langgraph_checkpoint_dynamodb.saver import (  # type: ignore[import-untyped
     DynamoDBSaver,
 )
 
-from ibid.adapters.dynamodb.connection import Connection, client_arguments
+from ibid.adapters.dynamodb.connection import Connection
 from ibid.adapters.dynamodb.copying import copy_thread
 from ibid.adapters.dynamodb.deleting import delete_runs, delete_thread, prune
 from ibid.adapters.dynamodb.expiry import Expiry
@@ -108,12 +109,10 @@ class DynamoSaver(DynamoDBSaver):  # type: ignore[misc]  # the base has no types
             workers=workers,
             budget=budget or RetryBudget(),
         )
-        super().__init__(
-            client_config=client_arguments(config, workers),
-            serde=compressing(serde),
-            checkpoints_table_name=checkpoints_table_name,
-            writes_table_name=writes_table_name,
-        )
+        # Not the base's constructor: it makes a client and a resource that a fork would share.
+        BaseCheckpointSaver.__init__(self, serde=compressing(serde))
+        self.checkpoints_table_name = checkpoints_table_name
+        self.writes_table_name = writes_table_name
         self._storage = Storage(
             connection=self._connection,
             checkpoints=checkpoints_table_name,
@@ -130,10 +129,6 @@ class DynamoSaver(DynamoDBSaver):  # type: ignore[misc]  # the base has no types
     def client(self) -> Any:  # noqa: ANN401 - boto3 makes its classes at run time
         """This process's client of DynamoDB."""
         return self._connection.client("dynamodb")
-
-    @client.setter
-    def client(self, made: Any) -> None:  # noqa: ANN401 - as above
-        made.close()  # the base makes one that a fork would share
 
     def close(self) -> None:
         """Wait for the calls under way and close the sockets."""

@@ -106,8 +106,9 @@ class Store:
         """
         always = self._always() | {"task_id": {"S": task_id}, "task_path": {"S": task_path}}
         ids = target.thread_id, target.checkpoint_ns, target.checkpoint_id
-        if not self._storage.connection.remembers(*ids):
-            # The checkpoint may never come; a deletion must find this without it.
+        if self._token or not self._storage.connection.remembers(*ids):
+            # The checkpoint may never come, or be deleted before this arrives; a deletion of the
+            # thread must find it without.
             always[ORPHAN_THREAD] = {"S": target.thread_id}
         partition = writes_partition(target.thread_id, target.checkpoint_id, target.checkpoint_ns)
         key = {PARTITION: {"S": partition}, RANGE: {"S": pack_range(task_id, self._token)}}

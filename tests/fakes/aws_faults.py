@@ -1,0 +1,90 @@
+"""What no emulator does by itself: late reads, throttling, unprocessed items, lost replies."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from botocore.client import BaseClient
+from botocore.exceptions import ClientError
+
+Call = Callable[[dict[str, Any]], Any]
+Hook = Callable[[str, dict[str, Any], Call], Any]
+
+
+@contextmanager
+def intercepted(hook: Hook) -> Iterator[None]:
+    """Hand every AWS call of this process to `hook(operation, parameters, call)`."""
+    plain = BaseClient._make_api_call  # noqa: SLF001 - where every call of every client passes
+
+    def passed(self: BaseClient, operation_name: str, api_params: Any) -> Any:  # noqa: ANN401 - botocore's own
+        return hook(operation_name, api_params, lambda params: plain(self, operation_name, params))
+
+    with patch.object(BaseClient, "_make_api_call", passed):
+        yield
+
+
+def refused(operation: str, code: str, *, status: int = 400, message: str = "") -> ClientError:
+    """Return a service's refusal."""
+    return ClientError(
+        {
+            "Error": {"Code": code, "Message": message},
+            "ResponseMetadata": {
+                "HTTPStatusCode": status,
+                "RequestId": "",
+                "HostId": "",
+                "HTTPHeaders": {},
+                "RetryAttempts": 0,
+            },
+        },
+        operation,
+    )
+
+
+def throttled(operations: frozenset[str], times: int) -> Hook:
+    """Refuse the first `times` calls of these operations."""
+    left = times
+
+    def hook(operation: str, params: dict[str, Any], call: Call) -> Any:  # noqa: ANN401 - botocore's own
+        nonlocal left
+        if operation in operations and left > 0:
+            left -= 1
+            raise refused(operation, "ProvisionedThroughputExceededException")
+        return call(params)
+
+    return hook
+
+
+def late(operation: str, params: dict[str, Any], call: Call) -> Any:  # noqa: ANN401 - botocore's own
+    """Answer every read that is not strongly consistent as if nothing had been written yet."""
+    if params.get("ConsistentRead") or "IndexName" in params:
+        return call(params)
+    if operation in {"Query", "Scan"}:
+        return {"Items": [], "Count": 0}
+    if operation == "GetItem":
+        return {}
+    return call(params)
+
+
+def unprocessed(operation: str, params: dict[str, Any], call: Call) -> Any:  # noqa: ANN401 - botocore's own
+    """Process one request of each batch and leave the others."""
+    if operation != "BatchWriteItem":
+        return call(params)
+    ((table, requests),) = params["RequestItems"].items()
+    found = call({**params, "RequestItems": {table: requests[:1]}})
+    return {**found, "UnprocessedItems": {table: requests[1:]} if requests[1:] else {}}
+
+
+def lost(operations: frozenset[str], times: int) -> Hook:
+    """Do the first `times` calls of these operations and lose the reply."""
+    left = times
+
+    def hook(operation: str, params: dict[str, Any], call: Call) -> Any:  # noqa: ANN401 - botocore's own
+        nonlocal left
+        found = call(params)
+        if operation in operations and left > 0:
+            left -= 1
+            raise refused(operation, "InternalServerError", status=500)
+        return found
+
+    return hook
