@@ -42,9 +42,9 @@ WORDS = [
 
 
 def write_corpus(folder: Path, chunks: int) -> None:
-    """Write source files of some 50 functions each: about a chunk a function or two."""
+    """Write source files of 50 functions each: a chunk a function."""
     number = 0
-    for file in range(chunks // 15):
+    for file in range(chunks // 50):
         lines = []
         for _ in range(50):
             word, other = WORDS[number % 12], WORDS[(number * 7 + 5) % 12]
