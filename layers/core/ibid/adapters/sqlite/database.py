@@ -156,8 +156,14 @@ class Database:
         name = self._path.name
         try:
             connection = self._connection()
-            # before anything is changed
-            known_version(connection, name=name, newest=len(steps), application_id=application_id)
+            # before anything is changed; on one snapshot, since others may be making the file
+            connection.execute("BEGIN")
+            try:
+                known_version(
+                    connection, name=name, newest=len(steps), application_id=application_id
+                )
+            finally:
+                connection.execute("ROLLBACK")
         except sqlite3.DatabaseError as error:
             if _name(error) == "SQLITE_NOTADB":
                 raise Misconfigured(f"{name!r} is no database") from error

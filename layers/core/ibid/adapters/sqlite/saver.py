@@ -11,13 +11,10 @@ It differs from its base in this:
 """
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from itertools import islice
 from pathlib import Path
-from sqlite3 import Connection
 from typing import Any, Self
 
 import aiosqlite
@@ -29,40 +26,33 @@ from langgraph.checkpoint.base import (
     CheckpointMetadata,
     CheckpointTuple,
     DeltaChannelHistory,
-    get_checkpoint_id,
-    get_checkpoint_metadata,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
-from langgraph.checkpoint.serde.types import INTERRUPT
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from ibid.adapters.dynamodb.ids import is_above, rise_above
+from ibid.adapters.dynamodb.ids import rise_above
 from ibid.adapters.dynamodb.serde import CompressedSerializer, compressing
 from ibid.adapters.sqlite import saver_leases as leases
-from ibid.adapters.sqlite import saver_life as life
 from ibid.adapters.sqlite import saver_rows as rows
-from ibid.adapters.sqlite.database import Work
 from ibid.adapters.sqlite.saver_file import SaverFile
 from ibid.adapters.sqlite.saver_leases import Held, Watch
 from ibid.adapters.sqlite.saver_life import Lifetime
-from ibid.adapters.sqlite.saver_rows import PackedCheckpoint, Place
 from ibid.adapters.sqlite.saver_schema import CHECKPOINT_FILE_ID, STEPS
+from ibid.adapters.sqlite.saver_work import SaverWork, deleting_runs, named, pruning, thread_of
 from ibid.domain.errors import (
     CheckpointCorrupt,
-    CheckpointStale,
     CheckpointTooLarge,
     LeaseLost,
     StoreUnavailable,
     ThreadLeased,
 )
-from ibid.domain.leases import FENCE, Lease
+from ibid.domain.leases import Lease
 
 _PAGE = 16  # checkpoints that a listing unpacks at a time
-_SWEEP = 100  # threads that one transaction removes
 _TOO_BIG = "SQLITE_TOOBIG"
 
 
-class EmbeddedSaver(AsyncSqliteSaver):
+class EmbeddedSaver(SaverWork, AsyncSqliteSaver):
     """Keeps checkpoints in one SQLite file; use `open`, and `close` in the end.
 
     A write carries its lease's token as `configurable["__ibid_fence"]`. Threads on which nobody
@@ -82,7 +72,7 @@ class EmbeddedSaver(AsyncSqliteSaver):
         super().__init__(aiosqlite.connect(path), serde=serde)
         self.is_setup = True
         self._file = file
-        self._lifetime = lifetime
+        self.lifetime = lifetime
         self._watch = watch
 
     @classmethod
@@ -169,20 +159,20 @@ class EmbeddedSaver(AsyncSqliteSaver):
             CheckpointCorrupt: It can't be read as it was written.
             ThreadGone: The thread was leased once, and deleted.
         """
-        thread_id, ns, checkpoint_id = _named(config)
+        thread_id, ns, checkpoint_id = named(config)
         with _naming(thread_id, checkpoint_id):
-            found = await self._file.read(self._getting(thread_id, ns, checkpoint_id))
+            found = await self._file.read(self.getting(thread_id, ns, checkpoint_id))
             if found is None and checkpoint_id is None:
-                await self._file.erase(self._removing_expired([thread_id]))
+                await self._file.erase(self.removing_expired([thread_id]))
         return _risen(found)
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Do as `aget_tuple`, and block."""
-        thread_id, ns, checkpoint_id = _named(config)
+        thread_id, ns, checkpoint_id = named(config)
         with _naming(thread_id, checkpoint_id):
-            found = self._file.read_now(self._getting(thread_id, ns, checkpoint_id))
+            found = self._file.read_now(self.getting(thread_id, ns, checkpoint_id))
             if found is None and checkpoint_id is None:
-                self._file.erase_now(self._removing_expired([thread_id]))
+                self._file.erase_now(self.removing_expired([thread_id]))
         return _risen(found)
 
     async def alist(
@@ -205,12 +195,12 @@ class EmbeddedSaver(AsyncSqliteSaver):
             CheckpointCorrupt: One can't be read as it was written.
             ThreadGone: The thread was leased once, and deleted.
         """
-        with _naming(_thread(config), None):
-            places = await self._file.read(self._finding(config, filter, before, limit))
+        with _naming(thread_of(config), None):
+            places = await self._file.read(self.finding(config, filter, before, limit))
         for start in range(0, len(places), _PAGE):
             page = places[start : start + _PAGE]
             with _naming(page[0].thread_id, page[0].id):
-                found = await self._file.read(self._loading(page))
+                found = await self._file.read(self.loading(page))
             for each in found:
                 yield each
 
@@ -223,12 +213,12 @@ class EmbeddedSaver(AsyncSqliteSaver):
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
         """Do as `alist`, and block."""
-        with _naming(_thread(config), None):
-            places = self._file.read_now(self._finding(config, filter, before, limit))
+        with _naming(thread_of(config), None):
+            places = self._file.read_now(self.finding(config, filter, before, limit))
         for start in range(0, len(places), _PAGE):
             page = places[start : start + _PAGE]
             with _naming(page[0].thread_id, page[0].id):
-                found = self._file.read_now(self._loading(page))
+                found = self._file.read_now(self.loading(page))
             yield from found
 
     async def aget_delta_channel_history(
@@ -263,7 +253,7 @@ class EmbeddedSaver(AsyncSqliteSaver):
             CheckpointTooLarge: It is over what SQLite takes.
             StoreUnavailable: The file stayed busy, or failed.
         """
-        row, work = self._putting(config, checkpoint, metadata)
+        row, work = self.putting(config, checkpoint, metadata)
         with _naming(row.place.thread_id, row.place.id):
             await self._file.write(work)
         return rows.config_of(row.place)
@@ -276,7 +266,7 @@ class EmbeddedSaver(AsyncSqliteSaver):
         new_versions: ChannelVersions,  # noqa: ARG002 - a checkpoint is stored whole
     ) -> RunnableConfig:
         """Do as `aput`, and block."""
-        row, work = self._putting(config, checkpoint, metadata)
+        row, work = self.putting(config, checkpoint, metadata)
         with _naming(row.place.thread_id, row.place.id):
             self._file.write_now(work)
         return rows.config_of(row.place)
@@ -299,7 +289,7 @@ class EmbeddedSaver(AsyncSqliteSaver):
             StoreUnavailable: The file stayed busy, or failed.
         """
         if writes:
-            place, work = self._putting_writes(config, writes, task_id, task_path)
+            place, work = self.putting_writes(config, writes, task_id, task_path)
             with _naming(place.thread_id, place.id):
                 await self._file.write(work)
 
@@ -312,7 +302,7 @@ class EmbeddedSaver(AsyncSqliteSaver):
     ) -> None:
         """Do as `aput_writes`, and block."""
         if writes:
-            place, work = self._putting_writes(config, writes, task_id, task_path)
+            place, work = self.putting_writes(config, writes, task_id, task_path)
             with _naming(place.thread_id, place.id):
                 self._file.write_now(work)
 
@@ -320,19 +310,19 @@ class EmbeddedSaver(AsyncSqliteSaver):
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete all of a thread from every byte of the file; its writer's next write fails."""
-        await self._file.erase(self._deleting(thread_id))
+        await self._file.erase(self.deleting(thread_id))
 
     def delete_thread(self, thread_id: str) -> None:
         """Do as `adelete_thread`, and block."""
-        self._file.erase_now(self._deleting(thread_id))
+        self._file.erase_now(self.deleting(thread_id))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete what the runs stored: checkpoints with their writes, and writes elsewhere."""
-        await self._file.erase(_deleting_runs(run_ids))
+        await self._file.erase(deleting_runs(run_ids))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Do as `adelete_for_runs`, and block."""
-        self._file.erase_now(_deleting_runs(run_ids))
+        self._file.erase_now(deleting_runs(run_ids))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all that a thread has to another; nothing if the source is gone.
@@ -340,11 +330,11 @@ class EmbeddedSaver(AsyncSqliteSaver):
         Raises:
             CheckpointStale: The target has a fence token: its writer owns it.
         """
-        await self._file.write(self._copying(str(source_thread_id), str(target_thread_id)))
+        await self._file.write(self.copying(str(source_thread_id), str(target_thread_id)))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Do as `acopy_thread`, and block."""
-        self._file.write_now(self._copying(str(source_thread_id), str(target_thread_id)))
+        self._file.write_now(self.copying(str(source_thread_id), str(target_thread_id)))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Drop history: `keep_latest` keeps each namespace's newest, `delete` nothing.
@@ -353,21 +343,21 @@ class EmbeddedSaver(AsyncSqliteSaver):
             ValueError: The strategy is neither.
         """
         for thread_id in thread_ids:
-            await self._file.write(_pruning(thread_id, strategy))
+            await self._file.write(pruning(thread_id, strategy))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Do as `aprune`, and block."""
         for thread_id in thread_ids:
-            self._file.write_now(_pruning(thread_id, strategy))
+            self._file.write_now(pruning(thread_id, strategy))
 
     async def sweep(self) -> int:
         """Remove every expired thread from every byte of the file; return how many there were."""
         removed = 0
         while True:
-            over = await self._file.read(self._expired)
+            over = await self._file.read(self.expired)
             if not over:
                 return removed
-            removed += await self._file.erase(self._removing_expired(over))
+            removed += await self._file.erase(self.removing_expired(over))
 
     # Leases
 
@@ -388,15 +378,7 @@ class EmbeddedSaver(AsyncSqliteSaver):
         """
         thread_id = str(thread_id)
         dead = self._watch.dead(thread_id)
-
-        def work(connection: Connection) -> Lease | Held:
-            now = self._lifetime.now()
-            if life.is_expired(connection, thread_id, now):
-                life.forget(connection, thread_id)
-            life.touch(connection, thread_id, end=self._lifetime.end())
-            return leases.take(connection, thread_id, owner, dead=dead)
-
-        taken = await self._file.write(work)
+        taken = await self._file.write(self.taking(thread_id, owner, dead))
         if isinstance(taken, Held):
             self._watch.saw(thread_id, taken)
             raise ThreadLeased(
@@ -414,12 +396,7 @@ class EmbeddedSaver(AsyncSqliteSaver):
         Raises:
             LeaseLost: The lease is over.
         """
-
-        def work(connection: Connection) -> None:
-            leases.beat(connection, lease)
-            life.touch(connection, lease.thread_id, end=self._lifetime.end())
-
-        await self._file.write(work)
+        await self._file.write(self.beating(lease))
 
     async def release(self, lease: Lease) -> None:
         """Give a lease back; a write with its token fails from now on. Repeatable.
@@ -453,184 +430,6 @@ class EmbeddedSaver(AsyncSqliteSaver):
             await asyncio.sleep(self._watch.term_s / 3)
             with suppress(StoreUnavailable):  # busy: the next beat may still come in time
                 await self.beat(lease)
-
-    # What the calls above do, as functions of a connection
-
-    def _getting(
-        self, thread_id: str, ns: str, checkpoint_id: str | None
-    ) -> Work["tuple[str, CheckpointTuple | None] | None"]:
-        def work(connection: Connection) -> tuple[str, CheckpointTuple | None] | None:
-            """Return the thread's newest id and the checkpoint; None for an expired thread."""
-            if life.is_expired(connection, thread_id, self._lifetime.now()):
-                return None
-            leases.check_not_gone(connection, thread_id)
-            named = checkpoint_id or rows.newest(connection, thread_id, ns)
-            found = None
-            if named is not None:
-                found = rows.load(
-                    connection, Place(thread_id=thread_id, ns=ns, id=named), self.serde
-                )
-            return life.newest(connection, thread_id), found
-
-        return work
-
-    def _finding(
-        self,
-        config: RunnableConfig | None,
-        matching: Mapping[str, Any] | None,
-        before: RunnableConfig | None,
-        limit: int | None,
-    ) -> Work[Sequence[Place]]:
-        configurable = config["configurable"] if config is not None else {}
-
-        def work(connection: Connection) -> Sequence[Place]:
-            if config is not None:
-                leases.check_not_gone(connection, _thread(config))
-            found = rows.find(
-                connection,
-                thread_id=_thread(config) if config is not None else None,
-                ns=configurable.get("checkpoint_ns"),
-                checkpoint_id=configurable.get("checkpoint_id"),
-                before=get_checkpoint_id(before) if before is not None else None,
-                now=self._lifetime.now(),
-                matching=json.loads(json.dumps(matching or {})),
-            )
-            return [*islice(found, limit)]
-
-        return work
-
-    def _loading(self, page: Sequence[Place]) -> Work[Sequence[CheckpointTuple]]:
-        def work(connection: Connection) -> Sequence[CheckpointTuple]:
-            found = (rows.load(connection, place, self.serde) for place in page)
-            return [each for each in found if each is not None]
-
-        return work
-
-    def _putting(
-        self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata
-    ) -> tuple[PackedCheckpoint, Work[None]]:
-        thread_id, ns, parent_id = _named(config)
-        place = Place(thread_id=thread_id, ns=ns, id=checkpoint["id"])
-        full = get_checkpoint_metadata(config, metadata)
-        kind, packed = self.serde.dumps_typed(checkpoint)
-        row = PackedCheckpoint(
-            place=place,
-            parent_id=parent_id,
-            kind=kind,
-            packed=packed,
-            metadata=json.dumps(full, ensure_ascii=False).encode("utf-8", "ignore"),
-            run_id=_run_id(full),
-        )
-        token = _token(config)
-        if parent_id is not None and not is_above(place.id, parent_id):
-            msg = f"checkpoint {place.id!r} of thread {thread_id!r} is not above {parent_id!r}"
-            raise CheckpointStale(msg, thread_id=thread_id, checkpoint_id=place.id)
-
-        def work(connection: Connection) -> None:
-            leases.check(connection, thread_id, token, place.id)
-            rows.put(connection, row)
-            # the root's next checkpoint ends a pause; a subgraph's says nothing of its siblings
-            is_paused = life.is_paused(connection, place)
-            life.touch(
-                connection,
-                thread_id,
-                end=self._lifetime.pause_end() if is_paused else self._lifetime.end(),
-                newest=place.id,
-                may_shorten=not ns and not is_paused,
-            )
-
-        return row, work
-
-    def _putting_writes(
-        self,
-        config: RunnableConfig,
-        writes: Sequence[tuple[str, Any]],
-        task_id: str,
-        task_path: str,
-    ) -> tuple[Place, Work[None]]:
-        thread_id, ns, checkpoint_id = _named(config)
-        if checkpoint_id is None:
-            raise ValueError(f"writes to thread {thread_id!r} name no checkpoint")
-        place = Place(thread_id=thread_id, ns=ns, id=checkpoint_id)
-        packed = rows.pack_writes(writes, self.serde)
-        token = _token(config)
-        run_id = _run_id(get_checkpoint_metadata(config, {}))
-        pauses = any(channel == INTERRUPT for channel, _ in writes)
-
-        def work(connection: Connection) -> None:
-            leases.check(connection, thread_id, token, checkpoint_id)
-            rows.put_writes(
-                connection, place, packed, task_id=task_id, task_path=task_path, run_id=run_id
-            )
-            life.touch(
-                connection,
-                thread_id,
-                end=self._lifetime.pause_end() if pauses else self._lifetime.end(),
-            )
-
-        return place, work
-
-    def _copying(self, source: str, target: str) -> Work[None]:
-        def work(connection: Connection) -> None:
-            if source == target or life.is_expired(connection, source, self._lifetime.now()):
-                return
-            leases.check(connection, target, None, "")
-            life.copy(connection, source, target, end=self._lifetime.end())
-
-        return work
-
-    def _deleting(self, thread_id: str) -> Work[None]:
-        return lambda connection: life.delete(connection, str(thread_id), now=self._lifetime.now())
-
-    def _expired(self, connection: Connection) -> Sequence[str]:
-        return life.expired(connection, self._lifetime.now(), _SWEEP)
-
-    def _removing_expired(self, thread_ids: Sequence[str]) -> Work[int]:
-        def work(connection: Connection) -> int:
-            now = self._lifetime.now()
-            over = [each for each in thread_ids if life.is_expired(connection, each, now)]
-            for thread_id in over:
-                life.forget(connection, thread_id)
-            return len(over)
-
-        return work
-
-
-def _deleting_runs(run_ids: Sequence[str]) -> Work[None]:
-    def work(connection: Connection) -> None:
-        for run_id in run_ids:
-            life.delete_run(connection, str(run_id))
-
-    return work
-
-
-def _pruning(thread_id: str, strategy: str) -> Work[None]:
-    if strategy == "keep_latest":
-        return lambda connection: life.prune(connection, str(thread_id))
-    if strategy == "delete":
-        return lambda connection: life.clear(connection, str(thread_id))
-    raise ValueError(f"no strategy {strategy!r}: keep_latest or delete")
-
-
-def _named(config: RunnableConfig) -> tuple[str, str, str | None]:
-    """Return the thread, the namespace and the checkpoint id, None for the newest."""
-    configurable = config["configurable"]
-    thread_id = str(configurable["thread_id"])
-    return thread_id, configurable.get("checkpoint_ns") or "", get_checkpoint_id(config) or None
-
-
-def _thread(config: RunnableConfig | None) -> str:
-    return "" if config is None else str(config["configurable"]["thread_id"])
-
-
-def _token(config: RunnableConfig) -> int | None:
-    token: int | None = config["configurable"].get(FENCE)
-    return token
-
-
-def _run_id(metadata: CheckpointMetadata) -> str | None:
-    run_id = metadata.get("run_id")
-    return None if run_id is None else str(run_id)
 
 
 def _risen(found: tuple[str, CheckpointTuple | None] | None) -> CheckpointTuple | None:

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 # What a fork left behind. SQLite forbids a child to touch its parent's connections, and to close
 # one is to touch it, so nothing may ever collect them.
-_left_behind: list[object] = []
+_left_behind: list[tuple[Executor, Executor, list[sqlite3.Connection], threading.local]] = []
 
 
 class SaverFile(Database):

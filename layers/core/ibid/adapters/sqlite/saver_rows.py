@@ -172,9 +172,10 @@ def load(
 
 def is_damage(error: BaseException | None) -> bool:
     """Tell if an error of SQLite's says that the file is not as it was written."""
-    # one without a name of SQLite's is Python's, which can't read a text
-    name = getattr(error, "sqlite_errorname", "")
-    return isinstance(error, sqlite3.DatabaseError) and (not name or name.startswith(_DAMAGED))
+    name = getattr(error, "sqlite_errorname", None)
+    if name is None:  # Python's own: it can't read a text
+        return isinstance(error, sqlite3.OperationalError)
+    return str(name).startswith(_DAMAGED)
 
 
 def _load(

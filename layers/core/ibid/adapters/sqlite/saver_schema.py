@@ -92,17 +92,13 @@ STEPS: Sequence[Step] = (_to_schema_1,)
 
 def adopt(connection: sqlite3.Connection) -> None:
     """Mark a file of `AsyncSqliteSaver` as schema 0 of ours; any other file stays as it is."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        tables = {
-            row["name"]
-            for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        }
-        marks = [
-            connection.execute(f"PRAGMA {mark}").fetchone()[0]
-            for mark in ("application_id", "user_version")
-        ]
-        if tables == {"checkpoints", "writes"} and marks == [0, 0]:
-            connection.execute(f"PRAGMA application_id = {CHECKPOINT_FILE_ID}")
-    finally:
-        connection.execute("COMMIT")
+    if _is_plain(connection):  # whoever else finds it so writes the same
+        connection.execute(f"PRAGMA application_id = {CHECKPOINT_FILE_ID}")
+
+
+def _is_plain(connection: sqlite3.Connection) -> bool:
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    if {row["name"] for row in tables} != {"checkpoints", "writes"}:
+        return False
+    marks = ("application_id", "user_version")
+    return not any(connection.execute(f"PRAGMA {mark}").fetchone()[0] for mark in marks)
