@@ -276,7 +276,7 @@ async def test_of_two_resumes_at_once_one_is_refused_and_no_node_runs_twice(stac
             raise
         await refusal.wait()
         config: Any = {"configurable": lease.configurable}
-    await graph.ainvoke(answer(await graph.aget_state(config), given), config)
+        await graph.ainvoke(answer(await graph.aget_state(config), given), config)
         await saver.release(lease)
         return given
 
