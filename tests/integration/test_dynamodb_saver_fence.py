@@ -173,7 +173,7 @@ async def test_the_next_writers_work_goes_before_a_stale_ones(stack: Stack) -> N
     old = (await stale.take_lease("t", "stale")).configurable
     head = put(stale, old, v=1)
     new = (await taken_over(saver, clock)).configurable
-    mine = {"configurable": {**head["configurable"], **new}}
+    mine: Any = {"configurable": {**head["configurable"], **new}}
 
     stale.put_writes(head, [("c", "stale"), ("d", "stale")], "task")
     saver.put_writes(mine, [("c", "mine")], "task")
@@ -368,7 +368,7 @@ async def test_a_resume_on_a_machine_with_another_clock_is_what_is_read(
     state = await graph.aget_state(config)
     now = time.time_ns
     monkeypatch.setattr(generator, "_last_v6_timestamp", None)  # another process
-    monkeypatch.setattr(generator.time, "time_ns", lambda: now() + skew_s * 1_000_000_000)
+    monkeypatch.setattr(time, "time_ns", lambda: now() + skew_s * 1_000_000_000)
 
     await pausing(stack.saver()).ainvoke(answer(state), config)
 
@@ -389,7 +389,7 @@ def test_with_the_unmodified_package_a_clock_behind_loses_the_answer(
     state = graph.get_state(config)
     now = time.time_ns
     monkeypatch.setattr(generator, "_last_v6_timestamp", None)
-    monkeypatch.setattr(generator.time, "time_ns", lambda: now() - 300 * 1_000_000_000)
+    monkeypatch.setattr(time, "time_ns", lambda: now() - 300 * 1_000_000_000)
 
     graph.invoke(answer(state), config)
 
@@ -404,7 +404,7 @@ async def test_an_edit_of_an_earlier_checkpoint_on_a_clock_behind_is_the_newest(
     history = [one async for one in graph.aget_state_history(config)]
     now = time.time_ns
     monkeypatch.setattr(generator, "_last_v6_timestamp", None)
-    monkeypatch.setattr(generator.time, "time_ns", lambda: now() - 300 * 1_000_000_000)
+    monkeypatch.setattr(time, "time_ns", lambda: now() - 300 * 1_000_000_000)
 
     await graph.aupdate_state(history[-2].config, {"log": ["edited"]})
 

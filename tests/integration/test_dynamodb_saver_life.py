@@ -49,7 +49,7 @@ class Clock:
 
 def put(saver: DynamoSaver, config: Any, *, run_id: str | None = None, **values: object) -> Any:  # noqa: ANN401 - configs
     made = generate_checkpoint(channel_values=values, channel_versions=dict.fromkeys(values, 1))
-    more = {} if run_id is None else {"run_id": run_id}
+    more: dict[str, Any] = {} if run_id is None else {"run_id": run_id}
     return saver.put(config, made, generate_metadata(**more), {})
 
 
@@ -82,7 +82,7 @@ async def test_a_deleted_thread_leaves_nothing(stack: Stack) -> None:
     await saver.adelete_thread("t")
 
     assert [one["thread_id"]["S"] for one in stack.items("checkpoints")] == ["other"]
-    assert stack.items("writes") == stack.objects() == []
+    assert (stack.items("writes"), stack.objects()) == ([], [])
     assert saver.get_tuple(other) is not None
 
 

@@ -116,8 +116,8 @@ def test_a_process_that_slept_through_its_lease_is_never_read(stack: Stack) -> N
     answers = {PAUSE_QUESTION: "asleep"}
     with started(stack, graph="pausing", do="resume", answers=answers, stops=True) as frozen:
         assert said(frozen) == "stopping"
-        place = {"maker": "tests.contract.saver_makers:ibid", "place": stack.place}
-        runner = Runner(Job(graph="pausing", **place), "t")  # waits until the lease is dead
+        job = Job(maker="tests.contract.saver_makers:ibid", place=stack.place, graph="pausing")
+        runner = Runner(job, "t")  # waits until the lease is dead
         end = asyncio.run(runner.to_the_end())
         runner.saver.close()
         frozen.send_signal(signal.SIGCONT)
