@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup fast check lock test test-slow test-stack run bench pr
+.PHONY: help setup fast check lock test test-slow test-stack run bench bench-checkpoints pr
 REPO ?= .
 NAME ?= $(if $(filter .,$(REPO)),ibid)
 PORT ?= 8000
@@ -46,5 +46,8 @@ test-stack: setup  ## the adapters of AWS, on a stand-in that is installed once 
 
 bench: setup  ## measure, and write docs/benchmarks.md (IBID_SHARED names the data)
 	.venv/bin/python -m tests.bench
+
+bench-checkpoints: setup  ## our checkpoint saver beside its peers, each installed once into the user's cache
+	.venv/bin/python -m tests.bench.checkpoints
 
 pr: check test  ## what a pull request must pass

@@ -1,0 +1,175 @@
+"""Our DynamoDB saver beside its peers, on one ministack in one run: `make bench-checkpoints`.
+
+Every peer has an environment of its own in the user's cache, as two of them own the same import
+name. Prints a table in Markdown.
+"""
+
+# ruff: noqa: ANN401 - a job's fields
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.contract.saver_graphs import DIAMOND_END, DURABILITIES
+from tests.fakes.ministack import Stack, ministack
+
+LANGGRAPH = "langgraph==1.2.24"
+PEERS = {
+    "base": "langgraph-checkpoint-dynamodb==0.1.0",
+    "aws": "langgraph-checkpoint-aws==1.2.6",
+    "amz": "langgraph-checkpoint-amazon-dynamodb==0.1.3",
+    "ldc": "langgraph-dynamodb-checkpoint==0.5.0",
+}
+OURS: dict[str, dict[str, Any]] = {
+    "ibid, fencing off": {"is_leased": False, "options": {"fencing": False}},
+    "ibid": {"is_leased": True},
+    "ibid, by transactions": {
+        "is_leased": True,
+        "maker": "tests.bench.checkpoint_makers:transacted",
+    },
+}
+ROUNDS = 7
+
+
+def environment(name: str) -> Path:
+    """Return the interpreter of a peer's environment, made if it is not there."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = cache / "ibid-checkpoint-peers" / PEERS[name].replace("==", "-")
+    python = folder / "bin" / "python"
+    if not (folder / ".ready").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        subprocess.run([*pip, PEERS[name], LANGGRAPH], check=True)
+        (folder / ".ready").touch()
+    return python
+
+
+def run(python: Path | str, module: str, *arguments: str, place: dict[str, Any]) -> list[Any]:
+    """Run a module in an environment and return its JSON lines."""
+    client = place["client"]
+    done = subprocess.run(
+        [str(python), "-m", module, *arguments],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=1_800,
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": ".",
+            "AWS_ENDPOINT_URL": client["endpoint_url"],
+            "AWS_DEFAULT_REGION": client["region_name"],
+            "AWS_ACCESS_KEY_ID": client["aws_access_key_id"],
+            "AWS_SECRET_ACCESS_KEY": client["aws_secret_access_key"],
+            "LANGSMITH_TRACING": "false",
+            "PYTHONWARNINGS": "ignore",
+        },
+    )
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    if not lines:
+        print(f"{module} {arguments}: {done.stderr[-800:]}", file=sys.stderr)
+    return lines
+
+
+def jobs(place: dict[str, Any]) -> dict[str, tuple[Path | str, dict[str, Any]]]:
+    """Return every saver's interpreter and job."""
+    found: dict[str, tuple[Path | str, dict[str, Any]]] = {
+        name: (
+            sys.executable,
+            {"maker": "tests.contract.saver_makers:ibid", "place": place, **more},
+        )
+        for name, more in OURS.items()
+    }
+    for name in PEERS:
+        job = {
+            "maker": f"tests.bench.checkpoint_makers:{name}",
+            "place": place,
+            "is_leased": False,
+        }
+        found[name] = environment(name), job
+    return found
+
+
+def pair(found: dict[str, Any], what: str) -> str:
+    return f"{found['first'][what]:g}/{found['second'][what]:g}"
+
+
+def measured(python: Path | str, job: dict[str, Any], name: str) -> list[str]:
+    """Return one saver's cells."""
+
+    def probe(**more: Any) -> dict[str, Any]:
+        what = {**job, "rounds": 0, "thread": f"t{time.time_ns()}", **more}
+        lines = run(python, "tests.bench.checkpoint_probe", json.dumps(what), place=job["place"])
+        return lines[-1] if lines else {}
+
+    def cell(found: dict[str, Any], what: str) -> str:
+        return pair(found, what) if "first" in found else "fails"
+
+    def times(found: dict[str, Any]) -> str:
+        return "/".join(f"{one:.0f}" for one in found["ms"]) if "ms" in found else "not run"
+
+    rounds = {"rounds": ROUNDS, "graph": "reference"}
+    counted = probe(**rounds, is_async=False)
+    at_exit = probe(**rounds, is_async=False, durability="exit")
+    asynchronous = {} if name in {"base", "amz"} else probe(**rounds, is_async=True)
+    fan = probe(graph="fan_out", is_async=False).get("fan_out", {})
+    return [
+        cell(counted, "calls"),
+        cell(counted, "lease_calls"),
+        cell(counted, "units"),
+        cell(at_exit, "calls"),
+        cell(at_exit, "units"),
+        f"{fan['calls']:g}" if fan else "fails",
+        times(counted),
+        times(asynchronous),
+        times(at_exit),
+    ]
+
+
+def swept(python: Path | str, job: dict[str, Any]) -> str:
+    """Return how many deaths end wrong, of how many, by durability."""
+    cells = []
+    for durability in DURABILITIES:
+        what = {**job, "graph": "diamond", "durability": durability, "is_async": False}
+        what["thread"] = f"k{time.time_ns()}"
+        lines = run(
+            python, "tests.contract.saver_child", "sweep", json.dumps(what), place=job["place"]
+        )
+        deaths = [one for one in lines if one["died"]]
+        wrong = [one for one in deaths if one["end"] != DIAMOND_END]
+        cells.append(f"{len(wrong)}/{len(deaths)}")
+    return ", ".join(cells)
+
+
+def main() -> None:
+    heads = ["saver", "calls", "lease", "write units", "exit: calls", "units", "10 sends"]
+    heads += ["5 ms a call: sync", "async", "exit", "kills that end wrong: sync, async, exit"]
+    with ministack() as url, Stack.made(url) as stack:
+        single = f"single-{time.time_ns()}"
+        client = stack.boto("dynamodb")
+        client.create_table(
+            TableName=single,
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[
+                {"AttributeName": key, "AttributeType": "S"} for key in ("PK", "SK")
+            ],
+            KeySchema=[
+                {"AttributeName": "PK", "KeyType": "HASH"},
+                {"AttributeName": "SK", "KeyType": "RANGE"},
+            ],
+        )
+        client.close()
+        place = {**stack.place, "single": single, "own": f"own-{time.time_ns()}"}
+        print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
+        for name, (python, job) in jobs(place).items():
+            cells = [name, *measured(python, job, name), swept(python, job)]
+            print(f"| {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

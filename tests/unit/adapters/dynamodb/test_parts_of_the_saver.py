@@ -1,0 +1,158 @@
+"""Keys, ids, lives, retries and bytes: the saver's small parts, without a store."""
+
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+from hypothesis import given
+from hypothesis import strategies as st
+from langgraph.checkpoint.base import id as generator
+from langgraph.checkpoint.base.id import uuid6
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from ibid.adapters.dynamodb.expiry import GRACE, Expiry
+from ibid.adapters.dynamodb.ids import is_above, rise_above, ticks
+from ibid.adapters.dynamodb.keys import thread_folder, writes_partition
+from ibid.adapters.dynamodb.retries import RetryBudget
+from ibid.adapters.dynamodb.rows import size_of
+from ibid.adapters.dynamodb.serde import CompressedSerializer, compressing, expand, squeeze
+from ibid.domain.errors import Misconfigured, StoreUnavailable
+from tests.fakes.aws_faults import refused
+from tests.fakes.cipher import KeyedCipher
+
+
+def test_a_partition_is_the_packages_until_it_would_be_too_long() -> None:
+    assert writes_partition("a:::b", "1", "") == "a:::b:::1:::"
+    long = writes_partition("x" * 2_040, "1", "child:1")
+    assert long.startswith("sha256:::")
+    assert long != writes_partition("x" * 2_040, "1", "child:2")
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_folders_of_two_threads_never_lie_in_each_other(one: str, two: str) -> None:
+    folders = [thread_folder("p/", name.encode("utf-8", "replace").decode()) for name in (one, two)]
+
+    assert all(folder.count("/") == 2 and len(folder) < 420 for folder in folders)
+
+
+def test_ids_rise_above_one_that_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generator, "_last_v6_timestamp", None)
+    ahead = time.time_ns() + 300 * 10**9
+    with monkeypatch.context() as clock:
+        clock.setattr(time, "time_ns", lambda: ahead)
+        theirs = str(uuid6())
+    monkeypatch.setattr(generator, "_last_v6_timestamp", None)
+    assert str(uuid6()) < theirs
+
+    rise_above(theirs)
+
+    assert str(uuid6()) > theirs
+    assert is_above(str(uuid6()), theirs)
+    assert not is_above(theirs, str(uuid6()))
+
+
+def test_an_id_of_another_kind_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generator, "_last_v6_timestamp", 5)
+
+    for other in ("mine", "1f0b2c5a-0000-4000-8000-000000000000"):
+        rise_above(other)
+        assert ticks(other) is None
+        assert is_above(other, str(uuid6()))
+
+
+def test_a_life_ends_for_readers_a_day_before_it_does_for_the_table() -> None:
+    now = [0.0]
+    expiry = Expiry(timedelta(days=30), lambda: now[0])
+    item = expiry.attribute()
+    day = timedelta(days=1).total_seconds()
+
+    assert item == {"ttl": {"N": str(int(31 * day))}}
+    assert timedelta(days=1) == GRACE
+    for at, due, over in ((0, False, False), (15.1, True, False), (30, True, True)):
+        now[0] = at * day
+        assert (expiry.is_due(item), expiry.is_over(item)) == (due, over)
+    assert Expiry().attribute() == {}
+    assert not Expiry().is_over({})
+
+
+def budget(waits: list[float]) -> RetryBudget:
+    return RetryBudget(seconds=1, clock=lambda: sum(waits), sleep=waits.append, jitter=lambda: 1.0)
+
+
+def failing(error: Exception, times: int) -> Any:  # noqa: ANN401 - an operation
+    left = times
+
+    def operation(**params: object) -> object:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            raise error
+        return params
+
+    return operation
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        refused("PutItem", "ThrottlingException"),
+        refused("PutItem", "Odd", status=503),
+        EndpointConnectionError(endpoint_url="x"),
+    ],
+)
+def test_a_call_is_made_again_with_longer_waits_until_the_budget_ends(error: Exception) -> None:
+    waits: list[float] = []
+
+    assert budget(waits).call(failing(error, 4), key=1) == {"key": 1}
+    assert waits == [0.05, 0.1, 0.2, 0.4]
+    with pytest.raises(StoreUnavailable):
+        budget([]).call(failing(error, 100))
+
+
+def test_a_missing_table_is_a_setting_and_is_not_tried_again() -> None:
+    waits: list[float] = []
+
+    with pytest.raises(Misconfigured):
+        budget(waits).call(failing(refused("PutItem", "ResourceNotFoundException"), 1))
+    assert waits == []
+
+
+@given(st.binary(max_size=2_000))
+def test_squeezed_bytes_are_smaller_and_come_back(data: bytes) -> None:
+    small = squeeze(data)
+
+    assert small is None or (len(small) < len(data) and expand(small) == data)
+
+
+def test_big_and_small_values_come_back_also_from_the_plain_serializer() -> None:
+    serde = CompressedSerializer()
+    for value in ("a" * 500, "a" * 100_000, "a", None, b"", b"b" * 500, bytearray(b"b" * 500)):
+        kind, data = serde.dumps_typed(value)
+        assert serde.loads_typed((kind, data)) == value
+        assert serde.loads_typed(JsonPlusSerializer().dumps_typed(value)) == value
+        assert len(data) <= 200
+
+
+def test_langgraphs_serializers_are_given_compression_and_others_are_left() -> None:
+    class Other(JsonPlusSerializer):
+        pass
+
+    other, cipher = Other(), KeyedCipher(b"key")
+    assert compressing(other) is other
+    assert type(compressing(None)) is CompressedSerializer
+    listed = JsonPlusSerializer(allowed_msgpack_modules=[("a", "B")])
+    made = compressing(listed)
+    assert isinstance(made, CompressedSerializer)
+    assert made._allowed_msgpack_modules == listed._allowed_msgpack_modules  # noqa: SLF001 - what must stay
+    wrapped = compressing(EncryptedSerializer(cipher))
+    assert isinstance(wrapped, EncryptedSerializer)
+    assert len(wrapped.dumps_typed("a" * 10_000)[1]) < 200
+
+
+def test_a_size_is_that_of_names_and_values() -> None:
+    assert size_of({"ab": {"S": "é"}, "c": {"L": [{"B": b"123"}]}}) == 2 + 3 + 1 + 3 + 2 + (
+        1 + 3 + 1 + 3 + 1 + 3 + 3 + 1
+    )
