@@ -3,6 +3,8 @@
 import asyncio
 import json
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -265,3 +267,22 @@ def test_an_error_that_is_no_damage_stays_what_it_is(tmp_path: Path) -> None:
 
     with pytest.raises(sqlite3.ProgrammingError):
         saver_rows.load(connection, Place(thread_id="t", ns="", id="c"), CompressedSerializer())
+
+
+async def test_a_second_opening_does_not_take_the_log_from_the_first(tmp_path: Path) -> None:
+    another_process = (
+        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]);"
+        "c.execute('SELECT count(*) FROM threads').fetchone(); c.close()"
+    )
+    async with opened(tmp_path) as saver:
+        config = await put(saver)
+        async with opened(tmp_path):
+            # the last to close a file removes its log: this one must not take itself for the last
+            await asyncio.to_thread(
+                subprocess.run,
+                [sys.executable, "-c", another_process, str(tmp_path / "c.sqlite")],
+                check=True,
+            )
+
+            assert (tmp_path / "c.sqlite-wal").exists()
+        assert await listed(saver) == [id_of(config)]

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -148,8 +149,11 @@ class Database:
     def _create(self, steps: Sequence[Step], application_id: int) -> None:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            # SQLite gives its other files the mode of this one: questions are nobody else's
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+            # SQLite gives its other files the mode of this one: questions are nobody else's.
+            # Only a new file is opened here: to close one drops all locks that this process has
+            # on it, and then another process may take the log away from a store that uses it.
+            with suppress(FileExistsError):
+                os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         except OSError as error:
             name = type(error).__name__
             raise StoreUnavailable(f"{self._path.name!r} can't be opened: {name}") from error
@@ -221,7 +225,8 @@ class Database:
         try:
             return work(connection)
         finally:
-            connection.execute("COMMIT")
+            if connection.in_transaction:  # an error of the disk may have ended it
+                connection.execute("COMMIT")
 
     def _close(self) -> None:
         self._writer.shutdown()
