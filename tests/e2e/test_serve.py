@@ -227,8 +227,9 @@ def test_a_run_whose_process_was_killed_ends_once_and_frees_its_thread(
         assert server.ask(conversation)[-1].event == "done"
 
 
-def test_sigterm_ends_a_running_answer_with_its_terminator(
-    tmp_path: Path, corpus: Path, model_server_url: str
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_running_answer_with_its_terminator(
+    tmp_path: Path, corpus: Path, model_server_url: str, stop: signal.Signals
 ) -> None:
     data = tmp_path / "data"
     slow = {
@@ -247,7 +248,7 @@ def test_sigterm_ends_a_running_answer_with_its_terminator(
         ) as source:
             events = source.iter_sse()
             seen = read_to_a_token(events)
-            server.process.send_signal(signal.SIGTERM)
+            server.process.send_signal(stop)
             seen += list(events)
         assert server.process.wait(timeout=10) == 0
     assert [event.event for event in seen].count("error") == 1
@@ -257,6 +258,81 @@ def test_sigterm_ends_a_running_answer_with_its_terminator(
         answer = server.messages(conversation)[-1]
         assert answer["content"] == shown(seen)
         assert answer["messageId"] == seen[-1].json()["messageId"]
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_ask_keeps_what_it_has_shown_when_it_is_stopped(
+    tmp_path: Path, corpus: Path, model_server_url: str, stop: signal.Signals
+) -> None:
+    data = tmp_path / "data"
+    slow = {
+        "IBID_EMBEDDER": "none",
+        "IBID_MODEL": "openai:slow",
+        "OPENAI_BASE_URL": model_server_url,
+        "OPENAI_API_KEY": "unused",
+    }
+    with serving(data, corpus) as server:
+        server.conversation()  # the project is there, its helpers are off
+    asking = subprocess.Popen(
+        [IBID, "ask", QUESTION, "--data", str(data)],
+        env=os.environ | slow,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,  # what is read ahead here would be missing below
+    )
+    assert asking.stdout is not None
+    first = asking.stdout.read(1)
+
+    asking.send_signal(stop)
+    rest, told = asking.communicate(timeout=WAIT_S)
+
+    assert asking.returncode == 128 + stop
+    assert b"Traceback" not in told
+    with serving(data) as server:
+        asked = server.http.get("/conversations").json()["items"][0]["id"]
+        answer = server.messages(asked)[-1]
+    assert (answer["role"], answer["finishReason"]) == ("assistant", "disconnected")
+    assert (first + rest).decode().strip() == answer["content"].strip()
+
+
+def test_output_that_nobody_takes_is_no_traceback(tmp_path: Path, corpus: Path) -> None:
+    data = str(tmp_path / "data")
+    env = os.environ | {"IBID_EMBEDDER": "none"}
+    subprocess.run([IBID, "index", str(corpus), "--data", data], env=env, check=True)
+
+    def piped(words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-c", words, "bash", IBID, data],  # noqa: S607 - whichever bash is there
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=WAIT_S,
+            check=False,
+        )
+
+    left = piped(f'"$1" ask "{QUESTION}" --data "$2" | true')
+    full = piped(f'"$1" ask "{QUESTION}" --json --data "$2" > /dev/full')
+    closed = piped('"$1" projects --data "$2" >&-')
+
+    assert "Traceback" not in left.stderr + full.stderr + closed.stderr
+    assert "destroyed" not in left.stderr + full.stderr
+    assert (full.returncode, "can't write" in full.stderr) == (1, True)
+
+
+def test_a_data_folder_that_is_a_file_is_told_in_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for path in (file, file / "below"):
+        done = subprocess.run(
+            [IBID, "projects", "--data", str(path)],
+            capture_output=True,
+            text=True,
+            timeout=WAIT_S,
+            check=False,
+        )
+
+        assert (done.returncode, str(path) in done.stderr) == (2, True)
+        assert "Traceback" not in done.stderr
 
 
 def test_ask_in_the_terminal_exits_with_zero_only_on_stop(tmp_path: Path, corpus: Path) -> None:

@@ -118,11 +118,19 @@ def test_a_reply_language_is_one_that_has_texts(tmp_path: Path, data: Path) -> N
     assert answered.exit_code == 0
 
 
-@pytest.mark.parametrize("question", ["", "   ", "x" * 4_001])
+@pytest.mark.parametrize("question", ["", "   ", "x" * 4_001, "what \udcff is"])
 def test_a_question_has_one_to_four_thousand_characters(data: Path, question: str) -> None:
     refused = ibid(data, "ask", question)
 
     assert (refused.exit_code, "4000 characters" in refused.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("name", ["", "x" * 201, "a\udcff"])
+def test_a_name_has_one_to_two_hundred_characters(tmp_path: Path, data: Path, name: str) -> None:
+    refused = ibid(data, "index", str(corpus(tmp_path / "a", "handler")), "--name", name)
+
+    assert (refused.exit_code, "200 characters" in refused.stderr) == (1, True)
+    assert names(data) == []
 
 
 def test_openai_without_key_or_server_is_refused_by_name(

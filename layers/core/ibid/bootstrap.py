@@ -40,6 +40,7 @@ from ibid.settings import Settings
 from ibid.web.app import make_app
 from ibid.web.services import Services, Work
 
+DRAIN_S = 5.0
 LOCAL = Principal(tenant="local", subject="local")
 
 
@@ -84,7 +85,10 @@ async def open_runtime(
     async with AsyncExitStack() as stack:
         clock = SystemClock()
         owner = token_hex(16)
-        settings.data.mkdir(parents=True, exist_ok=True)
+        try:
+            settings.data.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Misconfigured(f"IBID_DATA: {settings.data}: {error.strerror}") from None
         records = await SqliteRecords.open(settings.data / "ibid.sqlite")
         stack.push_async_callback(records.close)
         objects = FolderObjects(settings.data / "objects")
@@ -101,6 +105,8 @@ async def open_runtime(
             limits=limits,
             owner=owner,
         )
+        # before the stores close: what a left run has shown is kept
+        stack.push_async_callback(engine.drain, DRAIN_S)
         indexer = ProjectIndexer(
             projects=records.projects,
             jobs=records.jobs,

@@ -1,8 +1,8 @@
 """`ibid ask`: one question, streamed into the terminal."""
 
-import asyncio
 import json
 import sys
+from contextlib import aclosing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +11,8 @@ from rich.markup import escape
 
 from ibid.bootstrap import Runtime, open_runtime
 from ibid.cli.environment import settings_for
-from ibid.cli.terminal import printable
+from ibid.cli.running import run
+from ibid.cli.terminal import is_text, printable
 from ibid.cli.workspace import all_projects, ask
 from ibid.domain.answers import REPLY_LANGUAGES, FinishReason
 from ibid.domain.errors import ProjectNotFound, ValidationFailed
@@ -33,12 +34,12 @@ def ask_question(
     as_json: bool,
 ) -> bool:
     """Ask, print the answer as it comes and its citations; True if it ended with `stop`."""
-    if not 1 <= len(question.strip()) <= MAX_QUESTION:
-        raise ValidationFailed(f"A question has 1 to {MAX_QUESTION} characters")
+    if not 1 <= len(question.strip()) <= MAX_QUESTION or not is_text(question):
+        raise ValidationFailed(f"A question has 1 to {MAX_QUESTION} characters of Unicode text")
     if reply_language not in {None, *REPLY_LANGUAGES}:
         raise ValidationFailed(f"A reply language is one of {', '.join(REPLY_LANGUAGES)}")
     asked = _Asked(question.strip(), project, path_prefix, reply_language)
-    return asyncio.run(_ask(asked, data, as_json=as_json))
+    return run(_ask(asked, data, as_json=as_json))
 
 
 class _Asked(NamedTuple):
@@ -51,7 +52,7 @@ class _Asked(NamedTuple):
 async def _ask(asked: _Asked, data: Path | None, *, as_json: bool) -> bool:
     async with open_runtime(settings_for(data=data)) as runtime:
         project = await _project(runtime, asked.project)
-        run = await ask(
+        live = await ask(
             runtime,
             project,
             asked.question,
@@ -61,19 +62,20 @@ async def _ask(asked: _Asked, data: Path | None, *, as_json: bool) -> bool:
         notes = Console(stderr=True, quiet=as_json)
         shown: list[str] = []
         end: Terminator | None = None
-        async for entry in run.events(NO_PING_S):
-            match entry.event if entry is not None else None:
-                case StatusChanged(phase=phase):
-                    notes.print(f"[dim]{phase} …[/dim]")
-                case TokenDelta(text=text):
-                    shown.append(text)
-                    if not as_json:
-                        sys.stdout.write(printable(text))
-                        sys.stdout.flush()
-                case Done() | Failed() as end:
-                    pass
-                case CitationsFound() | None:
-                    pass
+        async with aclosing(live.events(NO_PING_S)) as entries:
+            async for entry in entries:
+                match entry.event if entry is not None else None:
+                    case StatusChanged(phase=phase):
+                        notes.print(f"[dim]{phase} …[/dim]")
+                    case TokenDelta(text=text):
+                        shown.append(text)
+                        if not as_json:
+                            sys.stdout.write(printable(text))
+                            sys.stdout.flush()
+                    case Done() | Failed() as end:
+                        pass
+                    case CitationsFound() | None:
+                        pass
     if as_json:
         print(json.dumps(_outcome("".join(shown), end), ensure_ascii=False))  # noqa: T201 - a script reads it
     else:

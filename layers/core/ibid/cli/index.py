@@ -12,9 +12,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ibid.bootstrap import Runtime, open_runtime
 from ibid.cli.environment import settings_for
-from ibid.cli.terminal import printable
+from ibid.cli.running import run
+from ibid.cli.terminal import is_text, printable
 from ibid.cli.workspace import keep_upload, new_project, projects_named
-from ibid.domain.errors import SourceRejected
+from ibid.domain.errors import SourceRejected, ValidationFailed
 from ibid.domain.projects import (
     FolderSource,
     GitSource,
@@ -30,6 +31,7 @@ ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
 POLL_S = 0.1
 MAX_ARCHIVE_BYTES = 500_000_000
 READ_BYTES = 1 << 20
+MAX_NAME = 200
 _HOST_AND_PATH = re.compile(r"(?:\w+@)?[\w-]+(?:\.[\w-]+)+[/:]")
 
 
@@ -37,7 +39,7 @@ def index_source(
     source: str, *, data: Path | None, name: str | None, force: bool, as_json: bool
 ) -> bool:
     """Index a source and show how it goes; True if the job succeeded."""
-    return asyncio.run(_index(source, data=data, name=name, force=force, as_json=as_json))
+    return run(_index(source, data=data, name=name, force=force, as_json=as_json))
 
 
 async def _index(
@@ -64,8 +66,11 @@ async def begin_indexing(
 
     Raises:
         SourceRejected: The source can't be read, or its name is another source's.
+        ValidationFailed: The name is too long or no text.
     """
     place = place_of(source)
+    if name is not None and not (1 <= len(name) <= MAX_NAME and is_text(name)):
+        raise ValidationFailed(f"A project's name has 1 to {MAX_NAME} characters of Unicode text")
     if name is None:
         name = _name_of(source)
         found = [p for p in await projects_named(runtime, name) if _is_of(p, place)]

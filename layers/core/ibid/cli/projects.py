@@ -1,6 +1,5 @@
 """`ibid projects`."""
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from rich.table import Table
 
 from ibid.bootstrap import open_runtime
 from ibid.cli.environment import settings_for
+from ibid.cli.running import run
 from ibid.cli.terminal import printable
 from ibid.cli.workspace import all_projects
 from ibid.domain.projects import Project
@@ -16,7 +16,7 @@ from ibid.domain.projects import Project
 
 def list_projects(*, data: Path | None, as_json: bool) -> None:
     """Print every project of the local principal, newest first."""
-    projects = asyncio.run(_projects(data))
+    projects = run(_projects(data))
     if as_json:
         print(json.dumps([_row(project) for project in projects]))  # noqa: T201 - a script reads it
         return

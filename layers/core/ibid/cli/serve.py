@@ -12,7 +12,7 @@ from typing import NamedTuple
 import uvicorn
 from rich.console import Console
 
-from ibid.bootstrap import Runtime, open_runtime
+from ibid.bootstrap import DRAIN_S, Runtime, open_runtime
 from ibid.cli.environment import settings_for
 from ibid.cli.index import begin_indexing, place_of, tell_outcome, watch_job
 from ibid.cli.workspace import new_conversation
@@ -20,7 +20,7 @@ from ibid.domain.errors import IbidError, Misconfigured
 from ibid.domain.projects import Job, Project
 from ibid.settings import Settings, is_loopback
 
-DRAIN_S = 5.0
+LINGER_S = 1  # for what is no run, such as half an upload
 POLL_S = 0.1
 
 
@@ -129,7 +129,7 @@ async def _serve_on(
                 log_level="warning",
                 server_header=False,
                 timeout_keep_alive=75,
-                timeout_graceful_shutdown=int(DRAIN_S),
+                timeout_graceful_shutdown=LINGER_S,
             ),
             stop,
         )
@@ -144,7 +144,6 @@ async def _serve_on(
         finally:
             guide.cancel()
             await asyncio.gather(guide, return_exceptions=True)
-            await runtime.engine.drain(DRAIN_S)
 
 
 async def _guide(

@@ -3,6 +3,11 @@
 import unicodedata
 
 
+def is_text(words: str) -> bool:
+    """Tell if an argument was UTF-8: what was not arrives as lone surrogates."""
+    return not any("\ud800" <= char <= "\udfff" for char in words)
+
+
 def printable(text: str) -> str:
     """Replace what could steer a terminal: an excerpt may hold escape sequences.
 
