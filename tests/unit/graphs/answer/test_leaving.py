@@ -147,10 +147,15 @@ async def _by_scope(given: AnswerDeps, place: Place) -> None:
 
 
 async def _by_time_out(given: AnswerDeps, place: Place) -> None:
+    async def once_there(limit: asyncio.Timeout) -> None:
+        await place.entered.wait()
+        limit.reschedule(asyncio.get_running_loop().time())
+
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.05):
+        async with asyncio.timeout(None) as limit:
+            waiting = asyncio.create_task(once_there(limit))
             await _read(given)
-    assert place.entered.is_set()
+    await waiting
 
 
 @pytest.mark.parametrize("leave", [_by_cancelling, _by_scope, _by_time_out])
