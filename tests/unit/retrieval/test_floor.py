@@ -94,9 +94,9 @@ def test_tiny_generations_have_a_floor_as_well() -> None:
     "question",
     [
         "¿Dónde se define la clase Blueprint?",
-        "Onde é definida a classe Blueprint?",
+        "Onde é definido o tipo Blueprint?",
         "¿Qué señales emite Blueprint?",
-        "Onde está implementada a classe (Blueprint)?",
+        "Onde está implementado o tipo (Blueprint)?",
     ],
 )
 def test_a_foreign_question_is_above_by_the_name_it_spells(question: str) -> None:

@@ -58,3 +58,24 @@ def test_a_better_query_that_is_the_question_is_none() -> None:
 
 def test_a_question_without_words_is_satisfied() -> None:
     assert judge("?", [PASSAGE]).sufficient
+
+
+def test_a_proper_name_that_no_passage_holds_is_missing_and_its_plural_is_none() -> None:
+    assert judge("Where is the Kubernetes policy?", [PASSAGE]).missing == ["Kubernetes"]
+    assert judge("Where are delays of Policies?", [PASSAGE]).sufficient
+
+
+def test_passages_in_another_language_need_but_one_word() -> None:
+    assert judge("¿Cómo se calculan los attempts de la clase?", [PASSAGE]).sufficient
+    assert not judge("¿Cómo se calculan los intentos de la clase?", [PASSAGE]).sufficient
+
+
+def test_an_overview_needs_a_passage_that_describes_the_project() -> None:
+    readme = replace(
+        PASSAGE, file_path="README.md", language="markdown", content="It retries all that fails."
+    )
+
+    assert judge("What does this project do?", [PASSAGE, readme]).sufficient
+    verdict = judge("What does this project do?", [PASSAGE])
+    assert not verdict.sufficient
+    assert verdict.better_query.startswith("`README`")

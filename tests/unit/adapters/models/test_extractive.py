@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -192,12 +193,17 @@ async def test_where_a_thing_is_names_its_definitions_alone_but_its_uses_when_as
 async def test_bullets_quote_one_telling_line_each() -> None:
     text = await answer("Where is add_item defined?", style=Style(format="bullets"))
 
-    assert text == LEAD + ("- `def add_item(self, item: Item) -> None:` (`shop/cart.py:12-20` [1])")
+    assert text == LEAD + (
+        "- `def add_item(self, item: Item) -> None:`: Put an item into the cart. "
+        "(`shop/cart.py:12-13` [1])"
+    )
 
 
 async def test_brief_quotes_less_than_thorough() -> None:
-    brief = await answer("items of the cart", style=Style(detail="brief"))
-    thorough = await answer("items of the cart", style=Style(detail="thorough"))
+    long = "\n".join(f"    items.{name}()" for name in "abcdefghijklmnopqrstuvwxyz")
+    found = [passage("a.py", f"def cart(items):\n{long}", "python")]
+    brief = await answer("items of the cart", found, Style(detail="brief"))
+    thorough = await answer("items of the cart", found, Style(detail="thorough"))
 
     assert len(brief) < len(thorough)
 
@@ -216,8 +222,150 @@ async def test_what_it_says_itself_is_in_the_reply_language(
 ) -> None:
     text = await answer("Where is no_such_thing in the cart?", language=language)
 
-    assert text.startswith(lead)
-    assert text.endswith(missing)
+    first, second, *_ = text.split("\n\n")
+    assert first.endswith(missing)
+    assert second.startswith(lead)
+
+
+async def test_a_proper_name_that_no_passage_holds_is_told_before_a_few_quotes() -> None:
+    many = [passage(f"{name}.py", f"operator_{name} = 1", "python") for name in "abcdef"]
+
+    text = await answer("Where is the Kubernetes operator implemented?", many)
+
+    assert text.startswith("The excerpts below do not mention `Kubernetes`.\n\nQuoted")
+    assert text.count("```python") == 2
+
+
+async def test_the_definition_of_just_the_name_comes_before_those_of_longer_names() -> None:
+    found = [
+        passage("a.py", "class CartState:\n    cart = 1", "python"),
+        passage("b.py", "class Cart:\n    state = 1", "python"),
+    ]
+
+    place = await answer("Where is the class Cart defined?", found)
+    what = await answer("what is the cart state and the cart?", found)
+
+    assert check_citations(place, found) == (2,)
+    assert what.index("`CartState`") < what.index("`Cart` ")
+
+
+async def test_a_long_definition_is_its_signature_and_the_lines_that_answer() -> None:
+    body = "\n".join(f"    step_{name}()" for name in "abcdefghijklmnopqrstuvwxyz")
+    code = f'def run(\n    order,\n):\n    """Run."""\n{body}\n    retry(order)\n    return order'
+    found = [passage("a.py", code, "python")]
+
+    text = await answer("How does run retry?", found, Style(detail="brief"))
+
+    assert text == LEAD + (
+        "`run` is defined at `a.py:1-32` [1]:\n\n"
+        '```python\ndef run(\n    order,\n):\n    """Run."""\n    ...\n    step_x()\n    step_y()\n'
+        "    step_z()\n    retry(order)\n    return order\n```"
+    )
+    assert check_citations(text, found) == (1,)
+
+
+async def test_a_docstring_that_a_few_lines_more_finish_is_quoted_to_its_end() -> None:
+    told = "\n".join(f"    Line {n}." for n in range(9))
+    found = [
+        passage(
+            "a.py", f'def run():\n    """Run.\n\n{told}\n    """\n' + "    x()\n" * 20, "python"
+        )
+    ]
+
+    text = await answer("What does run do?", found, Style(detail="brief"))
+
+    assert text.endswith('    Line 8.\n    """\n    ...\n```')
+
+
+HOW_TO = [
+    passage("shop/roll_out.py", "def deploy(stage):\n    image.deploy(stage)", "python"),
+    passage(
+        "notes/stages.md",
+        "# Deploy to a stage\n\nPush the tag, as follows:\n\n```sh\ngit push\n```",
+        "markdown",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How do I deploy to a stage?",
+        "What happens when I deploy to a stage?",
+        "Is there a way to deploy to a stage?",
+    ],
+)
+async def test_how_to_is_answered_by_documents_with_their_examples(question: str) -> None:
+    text = await answer(question, HOW_TO)
+
+    assert text.startswith(
+        f"{LEAD}`notes/stages.md:3-3` [2]:\n\n> Push the tag, as follows:\n\n"
+        "`notes/stages.md:6-6` [2]:\n\n```sh\ngit push\n```"
+    )
+
+
+async def test_a_table_s_row_is_quoted_below_its_header() -> None:
+    rows = "\n".join(f"| `{name}_SIZE` | {'the size of a thing ' * 5} |" for name in "ABCDEFGH")
+    table = passage("t.md", f"# Settings\n\n| name | meaning |\n|---|---|\n{rows}", "markdown")
+
+    text = await answer("What is F_SIZE?", [table], Style(detail="brief"))
+
+    row = rows.split("\n")[5]
+    assert text == LEAD + (
+        f"`t.md:3-10` [1]:\n\n```text\n| name | meaning |\n|---|---|\n...\n{row}\n...\n```"
+    )
+    assert check_citations(text, [table]) == (1,)
+
+
+async def test_a_table_without_its_header_does_not_begin_at_its_rule() -> None:
+    text = await answer(
+        "What is the size?", [passage("t.md", "|---|\n| size |\n| b |", "markdown")]
+    )
+
+    assert text == f"{LEAD}`t.md:2-3` [1]:\n\n```text\n| size |\n| b |\n```"
+
+
+OVERVIEW = [
+    passage("sub/README.md", "# Part\n\nThis part is no more than a small part.", "markdown"),
+    passage("shop/__init__.py", '"""A shop."""', "python"),
+    passage(
+        "README.md",
+        "# Shop\n\n[![badge](a)](b)\n\nA small shop, to try things out.",
+        "markdown",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What does this project do?",
+        "What is this project?",
+        "¿Para qué sirve este proyecto?",
+        "O que é este projeto?",
+    ],
+)
+async def test_what_a_project_is_is_told_by_its_readme_or_its_package(question: str) -> None:
+    by_readme = await answer(question, OVERVIEW)
+    by_package = await answer(question, OVERVIEW[:2])
+
+    assert by_readme == f"{LEAD}`README.md:5-5` [3]:\n\n> A small shop, to try things out."
+    assert by_package == f'{LEAD}`shop/__init__.py:1-1` [2]:\n\n```python\n"""A shop."""\n```'
+
+
+async def test_a_class_whose_members_stand_in_another_passage_goes_on() -> None:
+    found = [
+        passage("a.py", 'class Cart:\n    """Holds items."""', "python"),
+        replace(passage("a.py", "    def add(self): ...", "python", 9), symbol="Cart.add"),
+    ]
+
+    alone = await answer("Where is the class Cart defined?", found[:1])
+    both = await answer("Where is the class Cart defined?", found)
+
+    assert alone.endswith(
+        'begins at `a.py:1-2` [1]:\n\n```python\nclass Cart:\n    """Holds items."""\n```'
+    )
+    assert both.endswith('    """Holds items."""\n    ...\n```')
 
 
 async def test_a_gap_is_told_without_the_words_it_came_in() -> None:
@@ -343,7 +491,7 @@ async def test_whatever_the_excerpts_hold_markers_are_ours_and_quotes_are_theirs
         for marker in re.findall(r"\[(\d+)\]", block.prose):
             assert 1 <= int(marker) <= len(passages)
         if block.kind != "paragraph":
-            assert {line.strip() for line in block.text.splitlines()} <= lines | {""}
+            assert {line.strip() for line in block.text.splitlines()} <= lines | {"", "..."}
 
 
 async def test_the_history_is_repeated_without_its_markers() -> None:

@@ -75,6 +75,27 @@ def test_talk_about_the_answer_is_conversational_only_after_one(question: str) -
         "Escreva um poema",
         "Escribe un poema",
         "Should I buy bitcoin?",
+        "¿Qué tiempo hará mañana en Lisboa?",
+        "Que tempo faz no Porto?",
+        "¿Cómo está el clima en Lima?",
+        "Como está o tempo hoje?",
+        "¿Va a llover mañana?",
+        "Choverá amanhã?",
+        "¿Está lloviendo?",
+        "¿Cuál es el pronóstico del tiempo?",
+        "Qual é a previsão do tempo?",
+        "Dame una receta para tortillas",
+        "Me dá uma receita de bolo",
+        "¿Cómo se cocina el arroz?",
+        "Como cozinhar arroz?",
+        "¿Cuál es la capital de Francia?",
+        "Qual é a capital da França?",
+        "¿Quién ganó el mundial?",
+        "Quem ganhou a copa?",
+        "¿Cuál es mi horóscopo?",
+        "Quem venceu a eleição?",
+        "¿Debería comprar bitcoin?",
+        "Devo comprar bitcoin?",
     ],
 )
 def test_what_is_blatantly_no_business_of_a_code_base_is_out_of_scope(question: str) -> None:
@@ -87,6 +108,11 @@ def test_what_is_blatantly_no_business_of_a_code_base_is_out_of_scope(question: 
         "Where is the weather fetched?",
         "What is the weather_client's timeout?",
         "How are recipes stored?",
+        "¿Qué tiempo de espera tiene la consulta?",
+        "Que tempo de espera tem a consulta?",
+        "¿Dónde se lee el tiempo?",
+        "¿Cómo se asocia un usuario?",
+        "Como assinar um cookie?",
         "Write me a poem about `parse_config`",
         "How does the greeting work?",
         "Thanks, and where is it called?",
@@ -177,3 +203,15 @@ def test_any_question_has_a_usable_query(question: str, follows: bool) -> None: 
 )
 def test_a_conversational_wish_is_named(question: str, wish: str) -> None:
     assert what_is_asked_of_history(question) == wish
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What does this project do?",
+        "¿De qué se trata el proyecto?",
+        "O que faz este projeto?",
+    ],
+)
+def test_a_question_about_the_whole_project_searches_for_its_readme(question: str) -> None:
+    assert search_query(question, []) == "`README.md`"

@@ -3,6 +3,7 @@ import pytest
 from ibid.adapters.models.question_terms import (
     identifiers,
     own_name,
+    proper_names,
     question_terms,
     telling_words,
 )
@@ -87,3 +88,29 @@ def test_names_are_terms() -> None:
         "run_al",
         "helper",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Where is the Kubernetes operator?", ["Kubernetes"]),
+        ("Blueprint: where is it? What is it (Flask) for, Redis?", ["Flask", "Redis"]),
+        ("¿Qué es un Blueprint en S3 o la UI?", ["Blueprint", "S3", "UI"]),
+        ("JSON or not? I do. Where?", ["JSON"]),
+        ("How Does Flask Handle Sessions?", []),
+        (
+            "Wo wird die Sitzung von der Klasse gespeichert und was macht das?",
+            [],
+        ),
+        ("see `Some Code` there", []),
+    ],
+)
+def test_a_capital_inside_a_sentence_or_an_acronym_is_a_name(text: str, found: list[str]) -> None:
+    assert proper_names(text) == found
+
+
+def test_a_name_within_an_identifier_is_no_name_of_its_own() -> None:
+    asked = question_terms("Where is Flask.run in the Config?")
+
+    assert (asked.identifiers, asked.proper_names) == (["Flask.run"], ["Config"])
+    assert asked.names == {"run", "config"}

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,6 @@ from ibid.adapters.models.quoting import (
     fenced,
     is_plain,
     quote,
-    quote_in_a_bullet,
 )
 from ibid.graphs.answer.markdown import split_blocks
 
@@ -62,15 +63,38 @@ def test_a_language_that_is_no_word_is_left_out_of_the_fence() -> None:
     assert fenced("a", "[1] `") == "```\na\n```"
 
 
-def test_a_bullet_of_nothing_that_can_be_shown_names_the_place_alone() -> None:
-    unit = Unit(number=1, kind="code", lines=["}", "import 'lib/x.js'"], start_line=1)
-
-    assert quote_in_a_bullet(unit, "a.js") == "- `a.js:1-2` [1]"
-
-
 def test_a_path_s_brackets_stand_in_code() -> None:
     unit = Unit(number=2, kind="prose", lines=["Words."], start_line=3)
 
     assert quote(unit, "app/[1]/`p`.md", phrases("en")) == (
         "``app/[1]/`p`.md:3-3`` [2]:\n\n> Words."
     )
+
+
+@pytest.mark.parametrize(
+    ("language", "whole", "cut"),
+    [
+        ("en", "is defined at", "begins at"),
+        ("pt-BR", "é definido em", "começa em"),
+        ("es-419", "se define en", "empieza en"),
+    ],
+)
+def test_a_definition_that_goes_on_is_said_to_begin_there(
+    language: str, whole: str, cut: str
+) -> None:
+    unit = Unit(number=1, kind="code", lines=["def f():", "    x = 1"], start_line=4, defines="f")
+    say = phrases(language)
+
+    assert quote(unit, "a", say) == (f"`f` {whole} `a:4-5` [1]:\n\n```\ndef f():\n    x = 1\n```")
+    assert quote(replace(unit, goes_on=True), "a", say) == (
+        f"`f` {cut} `a:4-5` [1]:\n\n```\ndef f():\n    x = 1\n    ...\n```"
+    )
+    assert quote(replace(unit, may_go_on=True), "a", say) == (
+        f"`f` {cut} `a:4-5` [1]:\n\n```\ndef f():\n    x = 1\n```"
+    )
+
+
+def test_prose_that_goes_on_ends_with_an_ellipsis() -> None:
+    unit = Unit(number=1, kind="prose", lines=["Words."], start_line=3, goes_on=True)
+
+    assert quote(unit, "a", phrases("en")) == "`a:3-3` [1]:\n\n> Words.\n> ..."

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibid.adapters.models.excerpt_choice import units_of
+from ibid.adapters.models.cutting import units_of
 from ibid.adapters.models.excerpt_units import Unit
 from ibid.domain.passages import Passage
 
@@ -131,3 +131,23 @@ def test_units_are_whole_lines_of_the_passage_and_never_overlap(
         assert sum(bool(line.strip()) for line in lines) == sum(
             bool(line.strip()) for unit in units for line in unit.lines
         )
+
+
+def test_a_function_that_holds_but_another_one_is_one_unit_with_it() -> None:
+    units = cut("def deco(f):\n    def inner():\n        return f()\n    return inner", "python")
+
+    assert places(units) == [(10, 13, "deco")]
+
+
+def test_a_definition_tells_whether_it_goes_on() -> None:
+    code = (
+        "class A:\n    x = 1\n    y = 2\n    z = 3\n\n    def f(self):\n        return 1\n\n"
+        "def g():\n    return 2\n\ndef h(\n    a,"
+    )
+    last = cut("class B:\n    x = 1", "python")
+    closed = cut("struct b {\n  int x;\n}", "c")
+
+    units = cut(code, "python")
+
+    assert [unit.goes_on for unit in units] == [True, False, False, True]
+    assert [unit.may_go_on for unit in [*units, *last, *closed]] == [False] * 4 + [True, False]

@@ -3,13 +3,23 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ibid.adapters.models.code_units import code_units
+from ibid.adapters.models.code_shape import all_imports
+from ibid.adapters.models.cutting import PROSE, Size, cut_to_size, units_of
+from ibid.adapters.models.evidence_rules import missing_names
 from ibid.adapters.models.excerpt_units import Unit
-from ibid.adapters.models.prose_units import prose_units
+from ibid.adapters.models.overview import describing_units
+from ibid.adapters.models.question_kinds import (
+    asks_for_a_place,
+    asks_for_an_overview,
+    asks_for_code,
+    asks_for_uses,
+    asks_how_to,
+    asks_why,
+)
 from ibid.adapters.models.question_terms import QuestionTerms
 from ibid.domain.analysis import analyse
 from ibid.domain.passages import Passage
@@ -25,40 +35,30 @@ LEAST_SHARE: Final = 0.3
 """Of the best excerpt's score, what another one must reach."""
 RANK_STEP: Final = 0.1
 """What each better passage takes from an excerpt: the search's order is evidence too."""
+DOCUMENT_STEP: Final = 0.03
+"""The same of documents where they answer best: the search prefers source."""
 LENGTH_STEP: Final = 0.01
 """What each line takes: a long excerpt holds words by chance."""
 PER_PASSAGE: Final = 2
+_NEAR_LINES: Final = 3
 
-PROSE: Final = frozenset(
-    {"markdown", "text", "rst", "restructuredtext", "asciidoc", "org", "html", ""}
-)
-"""Languages cut by paragraph; every other one is cut as code."""
+HEADING_WEIGHT: Final = 0.8
+"""What a word of the heading counts where documents answer best: it says what for."""
+EXACT_WEIGHT: Final = 0.6
+"""What a name counts more that is just what was asked for, not a part of another."""
+DOCUMENT_FACTOR: Final = 1.6
+"""What documents count where they answer best."""
+UNHELD: Final = 2
+"""Most excerpts if no passage holds a name that is asked about."""
 
 _TESTS: Final = re.compile(r"(?:^|/)(?:tests?|specs?|__tests__)/|(?:^|[/_.])(?:test|spec)[_.]")
-_WHERE: Final = re.compile(
-    r"\b(?:where|onde|d[oó]nde|which file|implement|defined?)", re.IGNORECASE
-)
-_PLACE: Final = re.compile(r"\b(?:where|onde|d[oó]nde)\b", re.IGNORECASE)
-_USE: Final = re.compile(
-    r"\b(?:us(?:e|ed|es|age)|call|invo[ck]|import|refer|test|rais|handl|usad|cham|llam)",
-    re.IGNORECASE,
-)
-_WHY: Final = re.compile(r"\b(?:why|what is|purpose|por ?qu[eé]|o que é|qué es)\b", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Size:
-    """How much is quoted: excerpts, lines of code each, and characters of prose each."""
-
-    excerpts: int
-    code_lines: int
-    prose_characters: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scored:
-    unit: Unit
+    units: Sequence[Unit]
     terms: frozenset[str]
+    heading: frozenset[str]
     context: frozenset[str]
     name: frozenset[str]
     own_name: Sequence[str]
@@ -71,79 +71,127 @@ def choose(
     """Choose what to quote.
 
     Returns:
-        At least one unit if any passage has text, at most `size.excerpts`, cut to their telling
+        At least one unit if any passage has text, about `size.excerpts`, cut to their telling
         lines; in the order of the question's parts, the best first within a part.
     """
+    if asks_for_an_overview(question) and (described := describing_units(passages)):
+        return [cut_to_size(unit, {}, asked.language, size) for unit in described]
     candidates = [
-        _scored(unit, passage, question, asked)
+        _scored(units, passage, question, asked)
         for number, passage in enumerate(passages, start=1)
-        for unit in units_of(passage, number)
+        for units in _with_examples(units_of(passage, number))
     ]
     weights = _weights(asked, candidates)
-    uses = bool(asked.names) and bool(_USE.search(question))
+    uses = bool(asked.names) and asks_for_uses(question)
     if uses:
         candidates = [replace(each, name=frozenset()) for each in candidates]
-    elif len(asked.parts) == 1 and _PLACE.search(question):
+    elif len(asked.parts) == 1 and asks_for_a_place(question):
         candidates = [each for each in candidates if asked.names & set(each.own_name)] or candidates
+    most = min(UNHELD, size.excerpts) if missing_names(asked, passages) else size.excerpts
+    chosen = _best(candidates, weights, most, covers=not uses)
+    if not chosen:  # found by meaning alone: the best passage begins with its best line
+        chosen = candidates[:1]
+    order = sorted(chosen, key=lambda each: _part(each, asked, weights))
+    cut = [
+        cut_to_size(unit, weights, asked.language, size) for each in order for unit in each.units
+    ]
+    distinct = {unit.text: unit for unit in reversed(cut)}.values()
+    return [_with_members(unit, passages) for unit in reversed(distinct)]
+
+
+def _with_members(unit: Unit, passages: Sequence[Passage]) -> Unit:
+    """Tell of a class whose members stand in another passage that it goes on."""
+    member, own = f"{unit.defines}.", passages[unit.number - 1]
+    goes_on = unit.may_go_on and any(
+        each.file_path == own.file_path
+        and each.start_line > unit.end_line
+        and any(member in f"{symbol}." for symbol in each.symbol.split())
+        for each in passages
+    )
+    return replace(unit, goes_on=True) if goes_on else unit
+
+
+def _best(
+    candidates: list[_Scored], weights: Mapping[str, float], most: int, *, covers: bool
+) -> list[_Scored]:
+    """Take the best one after the other, each weighed by what those before it do not hold."""
+    left = list(candidates)
     chosen: list[_Scored] = []
     covered: set[str] = set()
     best = 0.0
     taken: Counter[int] = Counter()
     texts: set[str] = set()
-    while candidates and len(chosen) < size.excerpts:
-        score, at = max((_score(each, weights, covered), -at) for at, each in enumerate(candidates))
+    while left and len(chosen) < most:
+        score, at = max((_score(each, weights, covered), -at) for at, each in enumerate(left))
         best = best or score
         if not score or score < LEAST_SHARE * best:
             break
-        pick = candidates.pop(-at)
-        pick = replace(pick, unit=_cut(pick.unit, asked, weights, size))
-        if taken[pick.unit.number] >= PER_PASSAGE or pick.unit.text in texts:
+        pick = left.pop(-at)
+        first = pick.units[0]
+        if taken[first.number] >= PER_PASSAGE or first.text in texts:
             continue
-        taken[pick.unit.number] += 1
-        texts.add(pick.unit.text)
-        if not uses:  # each use of a thing holds the same words
+        taken[first.number] += 1
+        texts.add(first.text)
+        if covers:  # each use of a thing holds the same words
             covered |= pick.terms | pick.name
         chosen.append(pick)
-    if not chosen:  # found by meaning alone: the best passage begins with its best line
-        return [_cut(each.unit, asked, weights, size) for each in candidates[:1]]
-    order = sorted(chosen, key=lambda each: _part(each, asked, weights))
-    return [each.unit for each in order]
+    return chosen
 
 
-def units_of(passage: Passage, number: int) -> list[Unit]:
-    """Cut a passage into what can be quoted; units never overlap, and keep the lines' order."""
-    lines = passage.content.split("\n")
-    if passage.truncated:
-        lines = lines[:-1]  # the last one is a marker of ours, no line of the file
-    is_prose = passage.language in PROSE
-    whole = Unit(
-        number=number,
-        kind="prose" if is_prose else "code",
-        lines=lines,
-        start_line=passage.start_line,
-        language=passage.language,
-    )
-    cut = prose_units(whole) if is_prose else code_units(whole)
-    return [unit for unit in cut if any(line.strip() for line in unit.lines)]
+def _with_examples(units: Sequence[Unit]) -> list[Sequence[Unit]]:
+    """Keep an example with the sentence that introduces it."""
+    groups: list[list[Unit]] = []
+    for unit in units:
+        if groups and _introduces(groups[-1][-1], unit):
+            groups[-1].append(unit)
+        else:
+            groups.append([unit])
+    return list(groups)
 
 
-def _scored(unit: Unit, passage: Passage, question: str, asked: QuestionTerms) -> _Scored:
+def _introduces(unit: Unit, following: Unit) -> bool:
+    if unit.kind != "prose" or not unit.lines[-1].rstrip().endswith(":"):
+        return False
+    within = _indent(following.lines[0]) > _indent(unit.lines[-1])
+    near = following.start_line - unit.end_line <= _NEAR_LINES
+    return near and (following.kind == "code" or within)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _scored(
+    units: Sequence[Unit], passage: Passage, question: str, asked: QuestionTerms
+) -> _Scored:
+    first = units[0]
     wanted = frozenset(asked.terms)
-    factor = 1 / (1 + RANK_STEP * (unit.number - 1))
+    how_to = asks_how_to(question)
+    is_document = passage.language in PROSE
+    step = DOCUMENT_STEP if how_to and is_document else RANK_STEP
+    factor = 1 / (1 + step * (first.number - 1))
     if _TESTS.search(passage.file_path) and "test" not in question.casefold():
         factor *= 0.7
-    if unit.kind == "code" and _WHERE.search(question):
+    if how_to:
+        factor *= DOCUMENT_FACTOR if is_document else 1
+    elif first.kind == "code" and asks_for_code(question):
         factor *= 1.15
-    elif unit.kind == "prose" and (not asked.identifiers or _WHY.search(question)):
+    elif first.kind == "prose" and (not asked.names or asks_why(question)):
         factor *= 1.25
-    factor /= 1 + LENGTH_STEP * len(unit.lines)
-    defines = analyse(unit.defines, language=asked.language)
-    context = f"{passage.file_path} {passage.symbol} {unit.heading}"
+    if all_imports(first.lines) and "import" not in question.casefold():
+        factor *= 0.5
+    factor /= 1 + LENGTH_STEP * sum(len(unit.lines) for unit in units)
+    defines = analyse(first.defines, language=asked.language)
+    text = "\n".join(unit.text for unit in units)
+    terms = wanted.intersection(analyse(text, language=asked.language))
+    heading = wanted.intersection(analyse(first.heading, language=asked.language)) - terms
+    context = f"{passage.file_path} {passage.symbol} {first.heading}"
     return _Scored(
-        unit=unit,
-        terms=wanted.intersection(analyse(unit.text, language=asked.language)),
-        context=wanted.intersection(analyse(context, language=asked.language)),
-        name=wanted.intersection(defines),
+        units=units,
+        terms=terms,
+        heading=heading if how_to else frozenset(),
+        context=wanted.intersection(analyse(context, language=asked.language)) - terms,
+        name=frozenset() if how_to else wanted.intersection(defines),
         own_name=defines[:1],
         factor=factor,
     )
@@ -159,43 +207,26 @@ def _weights(asked: QuestionTerms, candidates: Sequence[_Scored]) -> dict[str, f
     }
 
 
-def _score(each: _Scored, weights: dict[str, float], covered: set[str]) -> float:
+def _score(each: _Scored, weights: Mapping[str, float], covered: set[str]) -> float:
     def worth(term: str) -> float:
         return weights[term] * (COVERED_WEIGHT if term in covered else 1.0)
 
-    if not each.terms:
+    if not (each.terms or each.heading):
         return 0.0
-    total = sum(map(worth, each.terms))
-    total += CONTEXT_WEIGHT * sum(map(worth, each.context - each.terms))
-    total += DEFINITION_WEIGHT * sum(weights[term] for term in each.name)
+    total = _sum(map(worth, each.terms))
+    total += HEADING_WEIGHT * _sum(map(worth, each.heading))
+    total += CONTEXT_WEIGHT * _sum(map(worth, each.context - each.heading))
+    total += DEFINITION_WEIGHT * _sum(weights[term] for term in each.name)
+    total += EXACT_WEIGHT * _sum(weights[term] for term in each.name.intersection(each.own_name))
     return total * each.factor
 
 
-def _part(each: _Scored, asked: QuestionTerms, weights: dict[str, float]) -> int:
+def _part(each: _Scored, asked: QuestionTerms, weights: Mapping[str, float]) -> int:
     """The position of the question's part that a unit answers best, the first one on a tie."""
-    shares = [sum(weights[term] for term in part & each.terms) for part in asked.parts]
+    shares = [_sum(weights[term] for term in part & each.terms) for part in asked.parts]
     return shares.index(max(shares))
 
 
-def _cut(unit: Unit, asked: QuestionTerms, weights: dict[str, float], size: Size) -> Unit:
-    """Cut a unit to the window that holds most, the earliest on a tie."""
-    spans = [
-        frozenset(analyse(line, language=asked.language)) & weights.keys() for line in unit.lines
-    ]
-    length = size.code_lines if unit.kind == "code" else _lines_within(unit, size.prose_characters)
-    if len(unit.lines) <= length:
-        return unit
-
-    def worth(start: int) -> float:
-        held = frozenset[str]().union(*spans[start : start + length])
-        begins = 0.5 if start == 0 and unit.defines else 0.0
-        return sum(weights[term] for term in held) * (1 + begins) + begins
-
-    start = max(range(len(unit.lines) - length + 1), key=lambda at: (worth(at), -at))
-    return unit.window(start, start + length)
-
-
-def _lines_within(unit: Unit, characters: int) -> int:
-    """How many of the longest lines fit, at least one."""
-    widest = max(len(line) for line in unit.lines) + 1
-    return max(1, characters // widest)
+def _sum(values: Iterable[float]) -> float:
+    """A sum that does not depend on a set's order, so that answers repeat."""
+    return math.fsum(values)

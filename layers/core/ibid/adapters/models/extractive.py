@@ -5,13 +5,15 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Final
 
-from ibid.adapters.models.evidence_rules import judge, missing_identifiers
-from ibid.adapters.models.excerpt_choice import Size, choose
+from ibid.adapters.models.bullets import quote_in_a_bullet
+from ibid.adapters.models.cutting import Size
+from ibid.adapters.models.evidence_rules import judge, missing_names
+from ibid.adapters.models.excerpt_choice import choose
 from ibid.adapters.models.history_rules import answer_from_history
 from ibid.adapters.models.phrases import phrases
 from ibid.adapters.models.question_rules import intent_of, search_query
 from ibid.adapters.models.question_terms import question_terms
-from ibid.adapters.models.quoting import code_span, quote, quote_in_a_bullet
+from ibid.adapters.models.quoting import code_span, quote
 from ibid.ports.models import ModelRequest, ReplyEnd, TextDelta
 
 CONTEXT_TOKENS: Final = 1_000_000
@@ -78,7 +80,7 @@ class ExtractiveModel:
 
 
 def answer(request: ModelRequest) -> str:
-    """Write the whole answer: a lead sentence, the quotes, and what they do not mention."""
+    """Write the whole answer: what no passage mentions, a lead sentence, and the quotes."""
     say = phrases(request.reply_language)
     size, most = _SIZES[request.style.detail]
     asked = question_terms(request.question)
@@ -87,14 +89,14 @@ def answer(request: ModelRequest) -> str:
     quotes: list[str] = []
     for unit in units:
         path = request.passages[unit.number - 1].file_path
-        quoted = quote_in_a_bullet(unit, path) if bullets else quote(unit, path, say)
+        quoted = quote_in_a_bullet(unit, path, asked) if bullets else quote(unit, path, say)
         if quotes and sum(map(len, quotes)) + len(quoted) > most:
             break
         quotes.append(quoted)
     blocks = [say.lead, ("\n" if bullets else "\n\n").join(quotes)]
-    missing = missing_identifiers(asked, request.passages)
-    if missing:
-        blocks.append(say.missing.format(terms=", ".join(map(code_span, missing))))
+    missing = missing_names(asked, request.passages)
+    if missing and units:
+        blocks.insert(0, say.missing.format(terms=", ".join(map(code_span, missing))))
     elif request.gap or not units:
         blocks.append(say.gap)
     return "\n\n".join(block for block in blocks if block)

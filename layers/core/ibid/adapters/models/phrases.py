@@ -11,6 +11,7 @@ class Phrases:
 
     lead: str
     defined: str
+    begins: str
     missing: str
     gap: str
     greeting: str
@@ -26,7 +27,8 @@ class Phrases:
 _ENGLISH: Final = Phrases(
     lead="Quoted from the project by rules, not written by a language model:",
     defined="{name} is defined at {place}",
-    missing="These excerpts do not mention {terms}.",
+    begins="{name} begins at {place}",
+    missing="The excerpts below do not mention {terms}.",
     gap="These excerpts may not answer the whole question.",
     greeting="Hello! Ask about this project, and I will quote the code and documents that answer.",
     thanks="You are welcome. Ask me anything else about this project.",
@@ -46,7 +48,8 @@ _ENGLISH: Final = Phrases(
 _PORTUGUESE: Final = Phrases(
     lead="Trechos do projeto citados por regras, não escritos por um modelo de linguagem:",
     defined="{name} é definido em {place}",
-    missing="Estes trechos não mencionam {terms}.",
+    begins="{name} começa em {place}",
+    missing="Os trechos abaixo não mencionam {terms}.",
     gap="Estes trechos talvez não respondam à pergunta inteira.",
     greeting=(
         "Olá! Pergunte sobre este projeto, e eu cito o código e os documentos que respondem."
@@ -68,7 +71,8 @@ _PORTUGUESE: Final = Phrases(
 _SPANISH: Final = Phrases(
     lead="Fragmentos del proyecto citados por reglas, no escritos por un modelo de lenguaje:",
     defined="{name} se define en {place}",
-    missing="Estos fragmentos no mencionan {terms}.",
+    begins="{name} empieza en {place}",
+    missing="Los fragmentos de abajo no mencionan {terms}.",
     gap="Quizás estos fragmentos no respondan a toda la pregunta.",
     greeting=(
         "¡Hola! Pregunta sobre este proyecto y citaré el código y los documentos que responden."

@@ -1,4 +1,4 @@
-"""Cut prose into paragraphs, list items and the code blocks within it."""
+"""Cut prose into paragraphs, list items, tables and the code blocks within it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,13 +11,19 @@ _FENCE: Final = re.compile(r" {0,3}(?P<run>`{3,}|~{3,})[ \t]*(?P<info>[\w+#.-]*)
 _HEADING: Final = re.compile(r" {0,3}(?:#{1,6}|={1,6})[ \t]+(?P<title>\S.*)$")
 _UNDERLINE: Final = re.compile(r" {0,3}([=~^\"'*+#-])\1{2,}\s*$")
 _ITEM: Final = re.compile(r"\s*(?:[-*+\u2022]|\d{1,3}[.)])\s+\S")
+_ROW: Final = re.compile(r" {0,3}\|.*\S")
+_RULE: Final = re.compile(r"\s*\|[\s|:-]*-[\s|:-]*$")
+_HEADER: Final = 2  # a table's first row and the rule below it
 _TITLES: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    kind: Literal["text", "item", "code", "heading", "gap"]
+    kind: Literal["text", "item", "code", "table", "heading", "gap"]
     said: str = ""  # a heading's title, or the language of code
+
+
+_QUOTED: Final = frozenset({"text", "item", "code", "table"})
 
 
 def prose_units(whole: Unit) -> Iterator[Unit]:
@@ -27,10 +33,15 @@ def prose_units(whole: Unit) -> Iterator[Unit]:
     marked = [*_marked(whole.lines), _Line("gap")]
     for at, line in enumerate(marked):
         opener = marked[first]
-        if at > first and opener.kind in {"text", "item", "code"} and _parts(opener, line):
+        if at > first and opener.kind in _QUOTED and _parts(opener, line):
+            if _RULE.match(whole.lines[first]) and at - first > 1:
+                first += 1  # a table that lost its header
             unit = replace(whole.window(first, at), heading=" ".join(titles[-_TITLES:]))
-            is_code = opener.kind == "code"
-            yield replace(unit, kind="code", language=opener.said) if is_code else unit
+            if opener.kind == "code":
+                unit = replace(unit, kind="code", language=opener.said)
+            elif len(unit.lines) > _HEADER and _RULE.match(unit.lines[1]):
+                unit = replace(unit, head=_HEADER)
+            yield unit
             first = at
         if line.kind == "heading":
             titles.append(line.said)
@@ -40,7 +51,8 @@ def prose_units(whole: Unit) -> Iterator[Unit]:
 
 def _parts(opener: _Line, line: _Line) -> bool:
     """Whether a line can't belong to the unit that another one opened."""
-    return line.kind != "code" if opener.kind == "code" else line.kind != "text"
+    same = opener.kind if opener.kind in {"code", "table"} else "text"
+    return line.kind != same
 
 
 def _marked(lines: Sequence[str]) -> list[_Line]:
@@ -69,4 +81,6 @@ def _plain(line: str) -> _Line:
         return _Line("gap")
     if title := _HEADING.match(line):
         return _Line("heading", title["title"].strip(" #="))
+    if _ROW.match(line):
+        return _Line("table")
     return _Line("item" if _ITEM.match(line) else "text")

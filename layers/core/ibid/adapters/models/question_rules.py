@@ -1,10 +1,11 @@
 """Classify a question by rules: what kind it is, and what to search for."""
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
+from ibid.adapters.models.plain import plain_words
+from ibid.adapters.models.question_kinds import asks_for_an_overview
 from ibid.adapters.models.question_terms import (
     identifiers,
     question_terms,
@@ -68,15 +69,31 @@ _ELSEWHERE: Final = re.compile(
     r"(?:write|compose|tell|sing|escreva|escreve|escribe|conte|conta|cuenta)(?: me)? "
     r"(?:(?:a|an|some|um|uma|un|una) )?(?:short |funny |love )*(?:poem|haiku|sonnet|joke|song|"
     r"limerick|bedtime story|poema|piada|chiste|cancion|cancao|broma)\b"
-    r"|(?:what(?: i)?s|how(?: i)?s) the weather (?:like|today|tomorrow|in)\b"
-    r"|what(?: i)?s the weather$|will it rain\b|is it (?:raining|sunny)\b"
-    r"|(?:como esta|qual e|que tal esta?) o? ?(?:el )?(?:tempo|clima) (?:hoje|hoy|em|en)\b"
-    r"|(?:give me |share |what is |i need )?(?:a |the |me d[ae] )?(?:uma |una )?"
-    r"(?:recipe|receita|receta) (?:for|de|para)\b"
+    r"|(?:what(?: i)?s|how(?: i)?s|what will|how will) the weather (?:like|today|tomorrow|be|in)\b"
+    r"|what(?: i)?s the weather(?: forecast)?$|(?:will|is) it (?:going to )?(?:rain|snow)(?:ing)?\b"
+    r"|is it (?:sunny|cold|hot)(?: (?:today|tomorrow|outside|in)\b|$)"
+    r"|(?:como|que tal|qual|cual) (?:e|es|esta|estara|sera|va(?:i| a) estar) (?:o |el )?"
+    r"(?:tempo|tiempo|clima) (?:hoje|hoy|amanha|manana|em|en|no|na)\b"
+    r"|que (?:tempo|tiempo|clima) (?:faz|fara|ha(?:ce|ra)|va(?:i| a) (?:fazer|hacer)|teremos|"
+    r"tendremos)"
+    r"(?: (?:hoje|hoy|amanha|manana|em|en|no|na)\b|$)"
+    r"|va(?:i| a) (?:chover|llover|nevar)\b|(?:chovera|llovera|nevara)\b"
+    r"|(?:esta) (?:chovendo|lloviendo|nevando)\b"
+    r"|(?:qual e|cual es) (?:a|el) (?:previsao|pronostico) (?:do|del) (?:tempo|tiempo)\b"
+    r"|(?:give me |share |what is |i need |(?:me )?da(?:me)? |quero |quiero |passe me |pasame )?"
+    r"(?:a |the |uma |una )?(?:recipe|receita|receta) (?:for|de|para)\b"
     r"|how (?:do i|to) (?:cook|bake|fry|boil)\b"
-    r"|what(?: i)?s the capital (?:city )?of\b|(?:qual e|cual es) (?:a|la) capital d[aeo]\b"
+    r"|como (?:se )?(?:(?:eu )?(?:posso |puedo )?(?:cozinh|cocin|asso|assar?|horne|frit|frei|freir|"
+    r"ferv|herv)\w*)\b"
+    r"|what(?: i)?s the capital (?:city )?of\b"
+    r"|(?:qual e|cual es) (?:a|la) (?:cidade |ciudad )?capital d(?:[aeo]|el)\b"
     r"|who (?:won|will win) the (?:world cup|super bowl|election|match|game)\b"
-    r"|what(?: i)?s my horoscope\b|should i (?:buy|sell) (?:stocks|bitcoin|shares)\b"
+    r"|(?:quem|quien) (?:ganhou|gano|venceu|va(?:i| a) (?:ganhar|vencer|ganar)|ganara) "
+    r"(?:a |o |as |la |el |las )?(?:copa|mundial|liga|eleicao|eleicoes|eleccion|elecciones|"
+    r"super bowl|jogo|partida|partido)\b"
+    r"|what(?: i)?s my horoscope\b|(?:qual e|cual es) (?:o )?m(?:eu|i) horoscopo\b"
+    r"|should i (?:buy|sell) (?:stocks|bitcoin|shares)\b"
+    r"|(?:devo|deveria|debo|deberia) (?:compr|vend)[ae]r (?:acoes|acciones|bitcoin)\b"
     r")"
 )
 _POINTS_BACK: Final = re.compile(
@@ -85,6 +102,7 @@ _POINTS_BACK: Final = re.compile(
     r"|^(?:and|but|so|also|what about|how about|why|e|mas|y|pero|por que)\b",
 )
 _EXTRA_TERMS: Final = 6
+_OVERVIEW_QUERY: Final = "`README.md`"
 
 
 def intent_of(question: str, history: Sequence[HistoryTurn]) -> Intent:
@@ -103,9 +121,12 @@ def search_query(question: str, history: Sequence[HistoryTurn]) -> str:
     """Make the question stand alone: a follow-up gets the telling words of what it follows.
 
     Returns:
-        The question as typed with its white space folded, 1 to 512 characters.
+        The question as typed with its white space folded, 1 to 512 characters; one about the
+        whole project asks for what describes it.
     """
     query = " ".join(question.split())
+    if asks_for_an_overview(question):
+        return _OVERVIEW_QUERY
     asked = question_terms(question)
     bare = plain_words(question)
     if (
@@ -137,13 +158,6 @@ def what_is_asked_of_history(question: str) -> str:
         if pattern.fullmatch(plain):
             return wish
     return "other"
-
-
-def plain_words(text: str) -> str:
-    """Fold case, accents, punctuation and white space away."""
-    letters = unicodedata.normalize("NFKD", text.casefold())
-    kept = "".join(letter for letter in letters if not unicodedata.combining(letter))
-    return " ".join(re.sub(r"[^\w]+", " ", re.sub("['\u2019]", "", kept)).split())
 
 
 def _subject(history: Sequence[HistoryTurn], *, known: str) -> list[str]:

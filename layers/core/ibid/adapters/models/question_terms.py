@@ -32,6 +32,12 @@ _CODE_SHAPE: Final = re.compile(
 _LOOKS_LIKE_CODE: Final = re.compile(
     r"_|[a-z][A-Z]|[A-Za-z]\d|\(\)$|[A-Za-z_]\.[A-Za-z_]|::|->|/.*\.|^--?[a-z]|^[A-Z]{3,}$"
 )
+_ACRONYM: Final = re.compile(r"(?<![\w.])[A-Z](?:[A-Z0-9]+|\d+)(?![\w.])")
+# A capital inside a sentence: right after a word, or a word and a comma or a bracket
+_CAPITALISED: Final = re.compile(r"(?<=[^\W_][ ,(\"\u201c])[ (\"\u201c]?(?P<name>[A-Z][\w-]*\w)")
+_WORD: Final = re.compile(r"[^\W\d_]+")
+_TITLE_SHARE: Final = 0.6
+_FEW_CAPITALS: Final = 2
 _JOINT: Final = re.compile(r"\.|::|->")
 _NO_CODE: Final = frozenset({"e.g", "i.e", "p.ej", "a.k.a"})
 _CONJUNCTION: Final = re.compile(
@@ -50,13 +56,15 @@ class QuestionTerms:
         language: As the analyser knows it; excerpts are analysed in the same one.
         terms: Telling words as the analyser gives them, distinct, in order.
         identifiers: What looks like code, as typed, distinct, in order.
-        names: The term of each identifier's own name: `run` of `Flask.run()` and `src/run.py`.
+        proper_names: Names that do not: a capital inside a sentence, an acronym; as typed.
+        names: The term of each one's own name: `run` of `Flask.run()` and `src/run.py`.
         parts: The terms of each question within the question, in order; never empty.
     """
 
     language: str
     terms: Sequence[str]
     identifiers: Sequence[str]
+    proper_names: Sequence[str]
     names: frozenset[str]
     parts: Sequence[frozenset[str]]
 
@@ -66,7 +74,9 @@ def question_terms(question: str) -> QuestionTerms:
     text = question[:_LONGEST]
     language = detect(text)
     words = list(dict.fromkeys(analyse(text, language=language)))
-    named = identifiers(text)
+    spelt = identifiers(text)
+    proper = [name for name in proper_names(text) if not any(name in code for code in spelt)]
+    named = [*spelt, *proper]
     code = {term for name in named for term in analyse(name, language=language)}
     scaffolding = _scaffolding(language)
     telling = [word for word in words if word not in scaffolding or word in code]
@@ -77,7 +87,8 @@ def question_terms(question: str) -> QuestionTerms:
     return QuestionTerms(
         language=language,
         terms=telling or words,
-        identifiers=named,
+        identifiers=spelt,
+        proper_names=proper,
         names=frozenset(
             term for name in named for term in analyse(own_name(name), language=language)[:1]
         ),
@@ -94,6 +105,22 @@ def identifiers(text: str) -> list[str]:
         if _LOOKS_LIKE_CODE.search(match[0]) and match[0].lower() not in _NO_CODE:
             found.setdefault(match[0])
     return [name for name in found if name]
+
+
+def proper_names(text: str) -> list[str]:
+    """Find the names that a text spells with capitals, as typed, distinct, in order.
+
+    Returns:
+        None of a title, where every word has a capital, or of German, where every noun has.
+    """
+    words = _WORD.findall(text)
+    capitals = sum(word[0].isupper() for word in words)
+    if capitals > max(_FEW_CAPITALS, _TITLE_SHARE * len(words)) or detect(text) == "german":
+        return []
+    plain = _CODE_SPAN.sub(" ", text)
+    found = [(match.start("name"), match["name"]) for match in _CAPITALISED.finditer(plain)]
+    found += [(match.start(), match[0]) for match in _ACRONYM.finditer(plain)]
+    return list(dict.fromkeys(name for _, name in sorted(found)))
 
 
 def own_name(identifier: str) -> str:

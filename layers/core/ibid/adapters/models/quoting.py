@@ -27,23 +27,14 @@ def quote(unit: Unit, path: str, phrases: Phrases) -> str:
 
     A marker with a colon right before a quotation is what the citation check takes as its owner.
     """
-    place = f"{_place(unit, path)} [{unit.number}]"
+    place = f"{place_of(path, unit.start_line, unit.end_line)} [{unit.number}]"
     if unit.defines:
-        place = phrases.defined.format(name=code_span(unit.defines), place=place)
+        words = phrases.begins if unit.goes_on or unit.may_go_on else phrases.defined
+        place = words.format(name=code_span(unit.defines), place=place)
     if unit.kind == "prose" and is_plain(unit.lines):
-        return f"{place}:\n\n" + "\n".join(f"> {line}" for line in unit.lines)
-    return f"{place}:\n\n" + fenced(unit.text, unit.language if unit.kind == "code" else "text")
-
-
-def quote_in_a_bullet(unit: Unit, path: str) -> str:
-    """Quote a unit as one list item: its words or one telling line, where it stands, its marker."""
-    place = f"{_place(unit, path)} [{unit.number}]"
-    if unit.kind == "prose" and is_plain(unit.lines):
-        return f"- {' '.join(line.strip(' -*+') for line in unit.lines)} ({place})"
-    telling = [line for line in unit.lines if unit.defines and unit.defines in line]
-    lines = (line.strip() for line in [*telling, *unit.lines] if not _PATH.search(line))
-    line = next((line for line in lines if any(map(str.isalnum, line))), "")
-    return f"- {code_span(line)} ({place})" if line else f"- {place}"
+        return f"{place}:\n\n" + "\n".join(f"> {line}" for line in unit.shown)
+    text = "\n".join(unit.shown)
+    return f"{place}:\n\n" + fenced(text, unit.language if unit.kind == "code" else "text")
 
 
 def is_plain(lines: Sequence[str]) -> bool:
@@ -70,5 +61,11 @@ def code_span(text: str) -> str:
     return f"{run}{pad}{line}{pad}{run}"
 
 
-def _place(unit: Unit, path: str) -> str:
-    return code_span(f"{path}:{unit.start_line}-{unit.end_line}")
+def place_of(path: str, start_line: int, end_line: int) -> str:
+    """Write where lines stand, as a code span."""
+    return code_span(f"{path}:{start_line}-{end_line}")
+
+
+def names_a_path(line: str) -> bool:
+    """Whether a line, outside a fence, would pass for naming a path of ours."""
+    return bool(_PATH.search(line))
