@@ -151,11 +151,16 @@ async def _by_time_out(given: AnswerDeps, place: Place) -> None:
         await place.entered.wait()
         limit.reschedule(asyncio.get_running_loop().time())
 
-    with pytest.raises(TimeoutError):
+    async def read_in_time() -> None:
         async with asyncio.timeout(None) as limit:
             waiting = asyncio.create_task(once_there(limit))
-            await _read(given)
-    await waiting
+            try:
+                await _read(given)
+            finally:
+                await waiting
+
+    with pytest.raises(TimeoutError):
+        await read_in_time()
 
 
 @pytest.mark.parametrize("leave", [_by_cancelling, _by_scope, _by_time_out])
