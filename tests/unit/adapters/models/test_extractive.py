@@ -537,3 +537,13 @@ async def test_it_says_what_it_is_and_takes_any_turn() -> None:
 
 def test_no_warning_is_left_out_of_these_tests() -> None:
     assert len(GroundingWarning) == 5
+
+
+@pytest.mark.parametrize("line", ["def f():", "f()", "x f y", "| f |", "f:", '"""f'])
+async def test_an_answer_is_never_long_in_coming(line: str) -> None:
+    content = "\n".join([line] * 4_000)  # a quadratic search would run into the time-out
+
+    for language in ("python", "markdown"):
+        assert "a.x:" in await answer(
+            "How does f work?", [passage("a.x", content, language)], Style(detail="thorough")
+        )

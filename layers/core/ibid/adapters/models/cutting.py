@@ -1,7 +1,8 @@
 """Cut passages into what can be quoted, and long units to the lines that tell."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -98,25 +99,24 @@ class _Cutter:
         count = len(self._unit.lines)
         head = self._head if self._head < length else 0
         room = length - head
-        starts = [at for at in range(head, count - room + 1) if self._may_start(at, head)]
-        start = max(starts or [head], key=lambda at: (self._worth(at, at + room, head), -at))
+        held = _Held(self._weights)
+        for at in range(head + room):
+            held.add(self._terms[at], told=at in self._docstring)
+        best, start = self._worth(held, head), head
+        for at in range(head + 1, count - room + 1):
+            held.drop(self._terms[at - 1], told=at - 1 in self._docstring)
+            held.add(self._terms[at + room - 1], told=at + room - 1 in self._docstring)
+            if self._may_start(at) and (worth := self._worth(held, at)) > best:
+                best, start = worth, at
         return self._unit.cut(head, start, self._finished(start + room))
 
-    def _may_start(self, at: int, head: int) -> bool:
-        return at == head or (
-            not self._open[at - 1]
-            and any(map(str.isalnum, self._unit.lines[at]))  # no rule of a table
-        )
+    def _may_start(self, at: int) -> bool:
+        """Neither within what is open, nor at a table's rule."""
+        return not self._open[at - 1] and any(map(str.isalnum, self._unit.lines[at]))
 
-    def _worth(self, start: int, stop: int, head: int) -> float:
-        code: set[str] = set()
-        told: set[str] = set()
-        for at in (*range(head), *range(start, stop)):
-            (told if at in self._docstring else code).update(self._terms[at])
-        worth = math.fsum(self._weights[term] for term in code)
-        worth += DOCSTRING_WORTH * math.fsum(self._weights[term] for term in told - code)
+    def _worth(self, held: "_Held", start: int) -> float:
         begins = 0.5 if start == 0 and self._unit.defines else 0.0
-        return worth * (1 + begins) + begins
+        return held.worth() * (1 + begins) + begins
 
     def _finished(self, stop: int) -> int:
         """A few lines more, if they finish what is open, or all."""
@@ -126,6 +126,41 @@ class _Cutter:
             if not self._open[at - 1]:
                 return at
         return stop
+
+
+class _Held:
+    """The telling words of a window that slides: each one counted by its lines."""
+
+    def __init__(self, weights: Mapping[str, float]) -> None:
+        self._weights = weights
+        self._lines = {False: Counter[str](), True: Counter[str]()}
+        self._known: float | None = None
+
+    def add(self, terms: Collection[str], *, told: bool) -> None:
+        """Take a line in, of a docstring if it is told there."""
+        self._count(terms, told=told, by=1)
+
+    def drop(self, terms: Collection[str], *, told: bool) -> None:
+        """Leave a line out again."""
+        self._count(terms, told=told, by=-1)
+
+    def worth(self) -> float:
+        """What the words are worth together, each once."""
+        if self._known is None:
+            code, told = (+self._lines[told] for told in (False, True))
+            self._known = math.fsum(self._weights[term] for term in code)
+            self._known += DOCSTRING_WORTH * math.fsum(
+                self._weights[term] for term in told.keys() - code.keys()
+            )
+        return self._known
+
+    def _count(self, terms: Collection[str], *, told: bool, by: int) -> None:
+        lines = self._lines[told]
+        for term in terms:
+            before = lines[term]
+            lines[term] = before + by
+            if before in {0, -by}:  # it comes or goes
+                self._known = None
 
 
 def _lines_within(unit: Unit, characters: int) -> int:

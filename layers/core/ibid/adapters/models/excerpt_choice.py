@@ -120,18 +120,21 @@ def _best(
     covered: set[str] = set()
     best = 0.0
     taken: Counter[int] = Counter()
-    texts: set[str] = set()
     while left and len(chosen) < most:
         score, at = max((_score(each, weights, covered), -at) for at, each in enumerate(left))
         best = best or score
         if not score or score < LEAST_SHARE * best:
             break
-        pick = left.pop(-at)
+        pick = left[-at]
         first = pick.units[0]
-        if taken[first.number] >= PER_PASSAGE or first.text in texts:
-            continue
         taken[first.number] += 1
-        texts.add(first.text)
+        full = taken[first.number] >= PER_PASSAGE
+        left = [
+            each
+            for each in left
+            if each.units[0].text != first.text
+            and not (full and each.units[0].number == first.number)
+        ]
         if covers:  # each use of a thing holds the same words
             covered |= pick.terms | pick.name
         chosen.append(pick)
