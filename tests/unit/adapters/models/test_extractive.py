@@ -304,6 +304,19 @@ async def test_how_to_is_answered_by_documents_with_their_examples(question: str
     )
 
 
+async def test_an_example_of_restructured_text_stays_with_what_introduces_it() -> None:
+    text = await answer(
+        "How do I deploy?",
+        [passage("a.rst", "To deploy, do this:\n\n.. code-block:: sh\n\n    git push", "rst")],
+    )
+
+    assert text == (
+        f"{LEAD}`a.rst:1-1` [1]:\n\n> To deploy, do this:\n\n"
+        "`a.rst:3-3` [1]:\n\n> .. code-block:: sh\n\n"
+        "`a.rst:5-5` [1]:\n\n```text\n    git push\n```"
+    )
+
+
 async def test_a_table_s_row_is_quoted_below_its_header() -> None:
     rows = "\n".join(f"| `{name}_SIZE` | {'the size of a thing ' * 5} |" for name in "ABCDEFGH")
     table = passage("t.md", f"# Settings\n\n| name | meaning |\n|---|---|\n{rows}", "markdown")

@@ -51,6 +51,8 @@ DOCUMENT_FACTOR: Final = 1.6
 UNHELD: Final = 2
 """Most excerpts if no passage holds a name that is asked about."""
 
+_DIRECTIVE: Final = re.compile(r"\s*\.\. (?:code|sourcecode|literalinclude|prompt)")
+_INTRODUCES: Final = re.compile(rf":\s*$|^{_DIRECTIVE.pattern}")
 _TESTS: Final = re.compile(r"(?:^|/)(?:tests?|specs?|__tests__)/|(?:^|[/_.])(?:test|spec)[_.]")
 
 
@@ -153,9 +155,10 @@ def _with_examples(units: Sequence[Unit]) -> list[Sequence[Unit]]:
 
 
 def _introduces(unit: Unit, following: Unit) -> bool:
-    if unit.kind != "prose" or not unit.lines[-1].rstrip().endswith(":"):
+    if unit.kind != "prose" or not _INTRODUCES.search(unit.lines[-1]):
         return False
     within = _indent(following.lines[0]) > _indent(unit.lines[-1])
+    within = within or bool(_DIRECTIVE.match(following.lines[0]))
     near = following.start_line - unit.end_line <= _NEAR_LINES
     return near and (following.kind == "code" or within)
 
