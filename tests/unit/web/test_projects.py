@@ -317,6 +317,10 @@ async def test_no_folder_is_taken_where_none_is_allowed(path: str) -> None:
         ({"kind": "git", "url": "https://git.test/a b"}, "source.url"),
         ({"kind": "git", "url": "https://me:tellt@git.test/shop"}, "source.url"),
         ({"kind": "git", "url": "https://tellt@git.test/shop"}, "source.url"),
+        ({"kind": "git", "url": "https://:tellt@git.test/shop"}, "source.url"),
+        ({"kind": "git", "url": "https://me:tellt@[bad/shop"}, "source.url"),
+        ({"kind": "git", "url": f"{URL}?access_token=tellt"}, "source.url"),
+        ({"kind": "git", "url": f"{URL}#tellt"}, "source.url"),
         ({"kind": "git", "url": URL, "ref": "--upload-pack=x"}, "source.ref"),
         ({"kind": "git", "url": URL, "ref": "a b"}, "source.ref"),
         ({"kind": "git", "url": URL, "credential": "tellt"}, "source.git.credential"),
@@ -341,6 +345,8 @@ async def test_a_source_that_can_not_be_taken_is_422_and_not_repeated(
         assert answer.status_code == 422
         assert list(answer.json()["detail"]["fields"]) == [field]
         assert "tellt" not in answer.text
+    kept = await app.records.projects.get(project.id, tenant=project.tenant)
+    assert kept.source == project.source
 
 
 async def test_a_whole_upload_is_taken_as_a_source() -> None:

@@ -16,6 +16,7 @@ from ibid.cli.running import run
 from ibid.cli.terminal import is_text, printable
 from ibid.cli.workspace import keep_upload, new_project, projects_named
 from ibid.domain.errors import SourceRejected, ValidationFailed
+from ibid.domain.git_urls import repository_url
 from ibid.domain.projects import (
     FolderSource,
     GitSource,
@@ -25,7 +26,6 @@ from ibid.domain.projects import (
     Source,
     UploadSource,
 )
-from ibid.indexing.transfer import check_url
 
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
 POLL_S = 0.1
@@ -96,10 +96,10 @@ def place_of(source: str) -> FolderSource | GitSource | Path:
     """Return the folder or the repository that a source names, or the path of its archive.
 
     Raises:
-        SourceRejected: It is none of them, not there, or a URL that is not https.
+        SourceRejected: It is none of them, not there, or a URL that may not be kept.
     """
     if "://" in source:
-        check_url(source)
+        repository_url(source)
         return GitSource(url=source)
     path = Path(source).expanduser().resolve()
     if path.is_dir():

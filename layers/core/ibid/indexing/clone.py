@@ -19,6 +19,7 @@ from dulwich.refs import Ref
 from dulwich.repo import Repo
 
 from ibid.domain.errors import IbidError, SourceRejected
+from ibid.domain.git_urls import repository_url
 from ibid.domain.projects import GitSource
 from ibid.indexing.commits import Head
 from ibid.indexing.ending import to_the_end
@@ -26,7 +27,7 @@ from ibid.indexing.extracted import TreeWriter
 from ibid.indexing.fetched import Fetched
 from ibid.indexing.packs import check_pack
 from ibid.indexing.skips import MAX_FILE_BYTES, SkipReason
-from ibid.indexing.transfer import MAX_BYTES, LimitedGitClient, Transfer, check_url
+from ibid.indexing.transfer import MAX_BYTES, LimitedGitClient, Transfer
 
 _HttpError = urllib3.exceptions.HTTPError
 _MAX_TAGS = 8
@@ -67,10 +68,7 @@ async def _ended(work: asyncio.Future[Fetched]) -> None:
 
 
 def _clone(source: GitSource, into: Path, transfer: Transfer, secret: str | None) -> Fetched:
-    check_url(source.url)
-    parts = urlsplit(source.url)
-    if parts.query or parts.fragment:
-        raise SourceRejected("The repository's URL holds more than a host and a path")
+    parts = repository_url(source.url)
     shown = f"https://{parts.hostname}{parts.path}"
     into.mkdir(exist_ok=True)
     try:

@@ -6,7 +6,6 @@ import ssl
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 import urllib3
 from dulwich.client import Urllib3HttpGitClient
@@ -14,6 +13,7 @@ from urllib3.connection import HTTPSConnection
 from urllib3.connectionpool import HTTPSConnectionPool
 
 from ibid.domain.errors import SourceRejected
+from ibid.domain.git_urls import https_url
 from ibid.indexing.addresses import AddressCheck, connect, is_public
 
 MAX_BYTES = 500_000_000
@@ -119,7 +119,7 @@ class HttpsOnly(urllib3.PoolManager):
         **keywords: Any,  # noqa: ANN401 - the parent's
     ) -> urllib3.BaseHTTPResponse:
         """Send a request, or follow a redirect, to a URL that may be cloned from."""
-        check_url(url)
+        https_url(url)
         response = super().urlopen(method, url, redirect, **keywords)
         self.responses.append(response)
         return response
@@ -161,21 +161,3 @@ class LimitedGitClient(Urllib3HttpGitClient):
             return piece
 
         return response, counted
-
-
-def check_url(url: str) -> None:
-    """Check that a URL is one to clone from.
-
-    Raises:
-        SourceRejected: It is not https, names no host, or holds a name, password, query or
-            fragment. The message does not repeat it, since it may hold a secret.
-    """
-    try:
-        parts = urlsplit(url)
-        known = parts.hostname is not None and parts.port != 0
-    except ValueError:
-        raise SourceRejected("The repository's URL can't be read") from None
-    if parts.scheme != "https" or not known:
-        raise SourceRejected("A repository is cloned over https only")
-    if parts.username is not None or parts.password is not None:
-        raise SourceRejected("The repository's URL holds a name or password: name a credential")

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import assert_never
-from urllib.parse import urlsplit
 
-from ibid.domain.errors import UploadNotFound, ValidationFailed
+from ibid.domain.errors import SourceRejected, UploadNotFound, ValidationFailed
+from ibid.domain.git_urls import repository_url
 from ibid.domain.projects import FolderSource, GitSource, Source, UploadSource
 from ibid.domain.uploads import upload_prefix
 from ibid.ports.objects import ObjectStore
@@ -55,15 +55,12 @@ async def checked_source(
 
 def _git(body: GitSourceBody) -> GitSource:
     try:
-        parts = urlsplit(body.url)
-        host, secret = parts.hostname, parts.username or parts.password
-        _ = parts.port
-    except ValueError:
-        raise _refused("url", "is not a URL") from None
-    if parts.scheme != "https" or not host or any(sign.isspace() for sign in body.url):
-        raise _refused("url", "must be an https URL")
-    if secret is not None:
-        raise _refused("url", "must not hold a credential")
+        repository_url(body.url)
+    except SourceRejected:
+        raise _refused(
+            "url",
+            "must be an https URL of a host and a path: no name, password, query or fragment",
+        ) from None
     if body.ref is not None and (body.ref.startswith("-") or any(map(str.isspace, body.ref))):
         raise _refused("ref", "must be a branch, a tag or a commit")
     return GitSource(url=body.url, ref=body.ref)
