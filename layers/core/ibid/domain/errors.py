@@ -19,6 +19,7 @@ IbidError
 │   ├── StoreUnavailable
 │   ├── ObjectStoreUnavailable
 │   ├── VectorStoreUnavailable
+│   │   └── GenerationDamaged
 │   ├── EmbedderUnavailable
 │   └── ModelUnavailable
 ├── TurnFailed  the same try would fail again
@@ -182,6 +183,10 @@ class VectorStoreUnavailable(Unavailable):
     """The passage index gave no answer in time, or a faulty one."""
 
     code = "VECTOR_STORE_UNAVAILABLE"
+
+
+class GenerationDamaged(VectorStoreUnavailable):
+    """What is kept of one generation can't be read; indexing again makes another one."""
 
 
 class EmbedderUnavailable(Unavailable):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ibid.domain.errors import GenerationGone
+from ibid.domain.errors import GenerationDamaged, GenerationGone
 from ibid.ports.index import PassageIndex
 
 _PAGE = 1_000
@@ -37,7 +37,7 @@ def compare(before: Mapping[str, FileMark], now: Mapping[str, FileMark]) -> Chan
 async def marks_of_generation(
     index: PassageIndex, *, tenant: str, project_id: str, generation: int | None
 ) -> Mapping[str, FileMark]:
-    """Read a generation's files; none if there is no such generation, or it is gone."""
+    """Read a generation's files; none if there is no such generation, or it is gone or damaged."""
     marks: dict[str, list[tuple[int, str]]] = {}
     cursor: str | None = None
     while generation is not None:
@@ -50,7 +50,7 @@ async def marks_of_generation(
                 cursor=cursor,
                 limit=_PAGE,
             )
-        except GenerationGone:
+        except (GenerationGone, GenerationDamaged):
             return {}
         for chunk in page.items:
             marks.setdefault(chunk.file_path, []).append((chunk.start_line, chunk.content_hash))

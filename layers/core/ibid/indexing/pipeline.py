@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from ibid.domain.errors import (
+    GenerationDamaged,
     GenerationGone,
     IbidError,
     LeaseLost,
@@ -139,7 +140,7 @@ class ProjectIndexer:
         ) as fetched:
             corpus = Corpus(fetched)
             digest = await self._survey(corpus, progress)
-            before = await self._facts(project)
+            before = await self._facts(project, job.id)
             if before is not None and not force and before.source_digest == digest:
                 progress.count(unchanged=before.path_count, chunks=before.chunk_count)
                 return
@@ -172,7 +173,8 @@ class ProjectIndexer:
     def _signature(self) -> str | None:
         return None if self._embedder is None else self._embedder.signature
 
-    async def _facts(self, project: Project) -> GenerationFacts | None:
+    async def _facts(self, project: Project, job_id: str) -> GenerationFacts | None:
+        """Read what is known of the active generation; nothing is if it is gone or damaged."""
         if project.active_generation is None:
             return None
         try:
@@ -182,6 +184,9 @@ class ProjectIndexer:
                 generation=project.active_generation,
             )
         except GenerationGone:
+            return None
+        except GenerationDamaged:
+            logger.warning("generation damaged", extra={"job_id": job_id})
             return None
 
 

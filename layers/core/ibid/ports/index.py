@@ -93,7 +93,8 @@ class PassageIndex(Protocol):
     """Every tenant's chunks. Nobody else's chunk is ever found, by any argument.
 
     Reads of a generation that is not sealed, or deleted, raise GenerationGone. Every method may
-    raise VectorStoreUnavailable: no answer within the time-out, or a faulty one.
+    raise VectorStoreUnavailable: no answer within the time-out, or a faulty one. Where a read can
+    tell that it is this generation which is damaged, that is a GenerationDamaged.
     """
 
     async def candidates(
@@ -175,4 +176,7 @@ class VectorCache(Protocol):
     async def get(
         self, content_hashes: Sequence[str], *, tenant: str, project_id: str, signature: str
     ) -> Mapping[str, Vector]:
-        """Return the known ones of at most 10,000; the sealed generations are the cache."""
+        """Return the known ones of at most 10,000; the sealed generations are the cache.
+
+        A damaged generation knows none.
+        """

@@ -14,6 +14,7 @@ from ibid.adapters.sqlite.index_file import append_arrays
 from ibid.adapters.sqlite.index_rows import connect
 from ibid.adapters.sqlite.index_schema import SCHEMA_VERSION
 from ibid.domain.errors import (
+    GenerationDamaged,
     GenerationGone,
     SchemaTooNew,
     ValidationFailed,
@@ -125,8 +126,10 @@ async def test_a_file_that_can_t_be_opened_is_unavailable(
     file.unlink()
     file.mkdir()
 
-    with pytest.raises(VectorStoreUnavailable, match="can't be read or written"):
+    with pytest.raises(GenerationDamaged, match="indexing again rebuilds it"):
         await index.facts(tenant=TENANT, project_id=PROJECT, generation=1)
+    await index.delete(tenant=TENANT, project_id=PROJECT, generation=1)
+    assert list(await index.generations(tenant=TENANT, project_id=PROJECT)) == []
 
 
 async def test_a_file_without_its_tables_is_unavailable(
@@ -140,7 +143,7 @@ async def test_a_file_without_its_tables_is_unavailable(
         database.execute("CREATE TABLE other (a)")
     append_arrays(file, [])
 
-    with pytest.raises(VectorStoreUnavailable, match="generation 1 of project 'docs' can't"):
+    with pytest.raises(GenerationDamaged, match="generation 1 of project 'docs' is damaged"):
         await index.facts(tenant=TENANT, project_id=PROJECT, generation=1)
 
 

@@ -15,7 +15,7 @@ from ibid.adapters.sqlite.index_file import FaultyFile
 from ibid.adapters.sqlite.index_place import GenerationPlace, ProjectPlace
 from ibid.adapters.sqlite.index_reader import SealedGeneration
 from ibid.adapters.sqlite.index_writer import Abandoned, GenerationDraft
-from ibid.domain.errors import GenerationGone, VectorStoreUnavailable
+from ibid.domain.errors import GenerationDamaged, GenerationGone, VectorStoreUnavailable
 from ibid.domain.pages import Page
 from ibid.domain.passages import Chunk, Vector
 from ibid.ports.index import Candidates, GenerationFacts, IndexQuery, PathList
@@ -111,7 +111,8 @@ class SqlitePassageIndex:
             wanted = [each for each in content_hashes if each not in found]
             if not wanted:
                 break
-            with suppress(GenerationGone):  # deleted meanwhile, or too old to be read
+            # deleted meanwhile, too old to be read, or damaged
+            with suppress(GenerationGone, GenerationDamaged):
                 found |= await self._read(
                     project.generation(number), _vectors_of(wanted, signature)
                 )
@@ -174,10 +175,12 @@ class SqlitePassageIndex:
             try:
                 with self._open.reading(place) as sealed:
                     return act(sealed)
-            except (FileNotFoundError, sqlite3.Error) as error:
-                if place.file.exists():
-                    raise
-                raise GenerationGone(f"{place} is not there") from error
+            except (OSError, sqlite3.Error) as error:
+                if _is_damage(error) and place.file.exists():
+                    raise FaultyFile(f"reading it gave {type(error).__name__}") from error
+                if isinstance(error, FileNotFoundError | sqlite3.Error) and not place.file.exists():
+                    raise GenerationGone(f"{place} is not there") from error
+                raise
 
         try:
             async with asyncio.timeout(self._timeout_s if timeout_s is None else timeout_s):
@@ -247,6 +250,14 @@ def _vectors_of(
     )
 
 
+def _is_damage(error: OSError | sqlite3.Error) -> bool:
+    """Say if it is this file that is at fault; a disk or a folder may be away instead."""
+    if isinstance(error, sqlite3.Error):
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE)
+        return code & 0xFF in {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+    return isinstance(error, IsADirectoryError | PermissionError)
+
+
 def _drop(opening: Future[GenerationDraft]) -> None:
     if not opening.cancelled() and opening.exception() is None:
         opening.result().drop()
@@ -258,7 +269,9 @@ def _named(place: GenerationPlace | ProjectPlace) -> Iterator[None]:
     try:
         yield
     except FaultyFile as error:
-        raise VectorStoreUnavailable(f"{place} is damaged: {error}") from error
+        raise GenerationDamaged(
+            f"{place} is damaged: {error}; indexing again rebuilds it"
+        ) from error
     except Abandoned as error:
         raise VectorStoreUnavailable(f"{place} is no longer being written") from error
     except (sqlite3.Error, OSError) as error:

@@ -89,6 +89,8 @@ class GenerationPlace:
 
     def remove(self) -> None:
         """Remove the sealed file, every writer's folder and broken-off migrations; repeatable."""
+        if self.file.is_dir() and not self.file.is_symlink():  # no file of ours
+            shutil.rmtree(self.file)
         self.file.unlink(missing_ok=True)
         for draft in self.project.folder.glob(f"{self.file.name}.*.migrating"):
             draft.unlink(missing_ok=True)
