@@ -11,6 +11,10 @@ import json
 import statistics
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 from unittest.mock import patch
 
@@ -45,13 +49,18 @@ class Meter:
         self.units = 0.0
         self.delay_s = delay_s
 
-    def __call__(self, plain: Any, client: Any, operation: str, params: Any) -> Any:
-        self.calls += 1
-        if operation in _METERED:
-            params = {**params, "ReturnConsumedCapacity": "TOTAL"}
+    def delay(self) -> None:
         if self.delay_s:
             time.sleep(self.delay_s)
-        found = plain(client, operation, params)
+
+    def asking(self, operation: str, params: Any) -> Any:
+        """Return the parameters with a question for the units."""
+        more = {"ReturnConsumedCapacity": "TOTAL"} if operation in _METERED else {}
+        return {**params, **more}
+
+    def count(self, operation: str, found: Any) -> Any:
+        """Count a call and its units; return what it found."""
+        self.calls += 1
         if operation in _METERED - _READS:
             used = found.get("ConsumedCapacity", [])
             for one in used if isinstance(used, list) else [used]:
@@ -59,13 +68,30 @@ class Meter:
         return found
 
 
-def metered(meter: Meter) -> Any:
+@contextmanager
+def metered(meter: Meter) -> Iterator[None]:
+    """Pass every call of this process's clients through the meter, boto's and aioboto's."""
     plain = vars(BaseClient)[_CALL]
 
     def call(self: Any, operation_name: str, api_params: Any) -> Any:
-        return meter(plain, self, operation_name, api_params)
+        meter.delay()
+        return meter.count(
+            operation_name, plain(self, operation_name, meter.asking(operation_name, api_params))
+        )
 
-    return patch.object(BaseClient, _CALL, call)
+    with ExitStack() as patches:
+        patches.enter_context(patch.object(BaseClient, _CALL, call))
+        if find_spec("aiobotocore"):
+            client = import_module("aiobotocore.client").AioBaseClient
+            waiting = vars(client)[_CALL]
+
+            async def acall(self: Any, operation_name: str, api_params: Any) -> Any:
+                await asyncio.sleep(meter.delay_s)
+                asked = meter.asking(operation_name, api_params)
+                return meter.count(operation_name, await waiting(self, operation_name, asked))
+
+            patches.enter_context(patch.object(client, _CALL, acall))
+        yield
 
 
 async def turn(job: Job, thread: str, work: Any, delay_s: float) -> dict[str, float]:

@@ -6,6 +6,7 @@ name. Prints a table in Markdown.
 
 # ruff: noqa: ANN401 - a job's fields
 
+import asyncio
 import json
 import os
 import shutil
@@ -15,7 +16,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.contract.saver_graphs import DIAMOND_END, DURABILITIES
+from ibid.adapters.dynamodb.rows import size_of
+from tests.contract.saver_graphs import DIAMOND_END, DURABILITIES, counting, prose
 from tests.fakes.ministack import Stack, ministack
 
 LANGGRAPH = "langgraph==1.2.24"
@@ -34,6 +36,7 @@ OURS: dict[str, dict[str, Any]] = {
     },
 }
 ROUNDS = 7
+INVOCATIONS = 1_000
 
 
 def environment(name: str) -> Path:
@@ -111,12 +114,12 @@ def measured(python: Path | str, job: dict[str, Any], name: str) -> list[str]:
         return pair(found, what) if "first" in found else "fails"
 
     def times(found: dict[str, Any]) -> str:
-        return "/".join(f"{one:.0f}" for one in found["ms"]) if "ms" in found else "not run"
+        return "/".join(f"{one:.0f}" for one in found["ms"]) if "ms" in found else "none"
 
     rounds = {"rounds": ROUNDS, "graph": "reference"}
     counted = probe(**rounds, is_async=False)
     at_exit = probe(**rounds, is_async=False, durability="exit")
-    asynchronous = {} if name in {"base", "amz"} else probe(**rounds, is_async=True)
+    asynchronous = {} if name == "base" else probe(**rounds, is_async=True)
     fan = probe(graph="fan_out", is_async=False).get("fan_out", {})
     return [
         cell(counted, "calls"),
@@ -146,6 +149,24 @@ def swept(python: Path | str, job: dict[str, Any]) -> str:
     return ", ".join(cells)
 
 
+def stored(stack: Stack) -> str:
+    """Return how many items and bytes both tables hold."""
+    items = stack.items("checkpoints") + stack.items("writes")
+    return f"{len(items)} items, {sum(map(size_of, items))} bytes"
+
+
+async def grown(stack: Stack) -> None:
+    """Print what a thread holds while invocations on it go on, pruned after each."""
+    saver = stack.saver()
+    graph = counting(saver)
+    for at in range(1, INVOCATIONS + 1):
+        async with saver.leased("long", "bench") as lease:
+            await graph.ainvoke({"doc": prose(20_000)}, {"configurable": lease.configurable})
+        await saver.aprune(["long"])
+        if at in {1, 10, 100, INVOCATIONS}:
+            print(f"after {at} invocations: {stored(stack)}", flush=True)
+
+
 def main() -> None:
     heads = ["saver", "calls", "lease", "write units", "exit: calls", "units", "10 sends"]
     heads += ["5 ms a call: sync", "async", "exit", "kills that end wrong: sync, async, exit"]
@@ -169,6 +190,9 @@ def main() -> None:
         for name, (python, job) in jobs(place).items():
             cells = [name, *measured(python, job, name), swept(python, job)]
             print(f"| {' | '.join(cells)} |", flush=True)
+    print()
+    with ministack() as url, Stack.made(url) as stack:
+        asyncio.run(grown(stack))
 
 
 if __name__ == "__main__":
