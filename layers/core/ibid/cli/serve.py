@@ -14,6 +14,7 @@ from rich.console import Console
 
 from ibid.bootstrap import DRAIN_S, Runtime, open_runtime
 from ibid.cli.environment import settings_for
+from ibid.cli.first_question import first_question
 from ibid.cli.index import begin_indexing, place_of, tell_outcome, watch_job
 from ibid.cli.workspace import new_conversation
 from ibid.domain.errors import IbidError, Misconfigured
@@ -178,7 +179,8 @@ async def _searchable(runtime: Runtime, project: Project, watching: asyncio.Task
 
 async def _tell_how_to_ask(runtime: Runtime, project: Project, base: str, console: Console) -> None:
     conversation = await new_conversation(runtime, project)
-    body = json.dumps({"question": "What does this project do?"})
+    question = await first_question(runtime.services.index, project)
+    body = json.dumps({"question": question})
     console.print(
         f"\nProject {project.name!r} can be asked ({project.chunk_count} chunks). Paste this:\n",
         markup=False,
