@@ -159,7 +159,7 @@ def main() -> None:
             checkout,
             "ibid",
             "make run",
-            "Where is the terminator of a run made?",
+            "How are citations verified?",
         )
         text += part(
             "flask, at the pinned commit of the data for measuring",
