@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from ibid.domain.errors import ObjectMissing, ValidationFailed
+from ibid.domain.errors import ObjectExists, ObjectMissing, ValidationFailed
 from ibid.ports.objects import ObjectStore
 
 ODD_KEYS = [
@@ -221,6 +221,45 @@ async def test_of_many_puts_at_once_one_is_seen_whole(objects: ObjectStore) -> N
     )
 
     assert await _get(objects, "a") in bodies
+
+
+async def test_a_new_object_never_replaces_one(objects: ObjectStore) -> None:
+    size = await objects.put_new("a/b", _pieces(b"be", b"fore"), max_bytes=6)
+
+    with pytest.raises(ObjectExists):
+        await objects.put_new("a/b", _pieces(b"after"), max_bytes=5)
+
+    assert size == 6
+    assert await _get(objects, "a/b") == b"before"
+    await objects.delete("a/b")
+    await objects.put_new("a/b", _pieces(b"after"), max_bytes=5)
+    assert await _get(objects, "a/b") == b"after"
+    assert list(await objects.keys("")) == ["a/b"]
+
+
+async def test_too_large_a_new_object_leaves_the_key_free(objects: ObjectStore) -> None:
+    with pytest.raises(ValidationFailed):
+        await objects.put_new("a", _pieces(b"123456"), max_bytes=5)
+    with pytest.raises(ValueError, match=r".+"):
+        await objects.put_new("a/../b", _pieces(b"1"), max_bytes=5)
+
+    await objects.put_new("a", _pieces(b"12345"), max_bytes=5)
+
+    assert await _get(objects, "a") == b"12345"
+
+
+async def test_of_many_new_objects_at_once_one_is_kept(objects: ObjectStore) -> None:
+    bodies = [bytes([number]) * 7_000 for number in range(8)]
+
+    ends = await asyncio.gather(
+        *(objects.put_new("a", _pieces(body[:9], body[9:]), max_bytes=7_000) for body in bodies),
+        return_exceptions=True,
+    )
+
+    (kept,) = (body for body, end in zip(bodies, ends, strict=True) if end == 7_000)
+    assert sum(isinstance(end, ObjectExists) for end in ends) == 7
+    assert await _get(objects, "a") == kept
+    assert list(await objects.keys("")) == ["a"]
 
 
 async def test_puts_and_deletions_at_once_disturb_nobody(objects: ObjectStore) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 
-from ibid.domain.errors import ObjectMissing, ValidationFailed
+from ibid.domain.errors import ObjectExists, ObjectMissing, ValidationFailed
 
 
 class FakeObjects:
@@ -12,12 +12,13 @@ class FakeObjects:
         self._objects: dict[str, bytes] = {}
 
     async def put(self, key: str, chunks: AsyncIterator[bytes], *, max_bytes: int) -> int:
-        _check(key)
-        body = b""
-        async for chunk in chunks:
-            body += chunk
-            if len(body) > max_bytes:
-                raise ValidationFailed(f"the object is larger than {max_bytes} bytes")
+        self._objects[key] = body = await _whole(key, chunks, max_bytes)
+        return len(body)
+
+    async def put_new(self, key: str, chunks: AsyncIterator[bytes], *, max_bytes: int) -> int:
+        body = await _whole(key, chunks, max_bytes)
+        if key in self._objects:
+            raise ObjectExists("there is an object under this key")
         self._objects[key] = body
         return len(body)
 
@@ -44,6 +45,16 @@ class FakeObjects:
         if parent := prefix.rpartition("/")[0]:
             _check(parent)
         return sorted(key for key in self._objects if key.startswith(prefix))
+
+
+async def _whole(key: str, chunks: AsyncIterator[bytes], max_bytes: int) -> bytes:
+    _check(key)
+    body = b""
+    async for chunk in chunks:
+        body += chunk
+        if len(body) > max_bytes:
+            raise ValidationFailed(f"the object is larger than {max_bytes} bytes")
+    return body
 
 
 def _check(key: str) -> None:

@@ -1,14 +1,19 @@
 """Uploads: announced, then taken as the form that was described, whole or not at all."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from ibid.adapters.folder_objects import FolderObjects
 from ibid.domain.projects import Project, Role, UploadSource
 from ibid.web.services import WebLimits
 from tests.fakes.app import ANN, BOB, FakeApp
+from tests.fakes.objects import FakeObjects
 
 ARCHIVE = bytes(range(256)) * 40
 
@@ -55,6 +60,50 @@ async def test_an_upload_is_taken_once() -> None:
 
     assert again.status_code == 404
     assert again.json()["detail"]["code"] == "UPLOAD_NOT_FOUND"
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+async def test_of_many_posts_at_once_one_is_taken(tmp_path: Path, *, on_disk: bool) -> None:
+    objects = FolderObjects(tmp_path) if on_disk else FakeObjects()
+    app = FakeApp(change=lambda services: replace(services, objects=objects))
+    project = await app.project()
+    bodies = [bytes([number]) * len(ARCHIVE) for number in range(6)]
+    admitted = asyncio.Event()
+    waiting = 0
+
+    async def slowly(body: bytes) -> AsyncIterator[bytes]:
+        nonlocal waiting
+        yield body[:500]
+        waiting += 1
+        if waiting == len(bodies):
+            admitted.set()
+        await admitted.wait()
+        yield body[500:]
+
+    async with app.client() as ann:
+        upload = await announced(ann, project)
+        key = upload["fields"]["key"]
+        forms = [form(('name="key"', key.encode()), (FILE[0], body)) for body in bodies]
+        answers = await asyncio.gather(
+            *(
+                ann.post(
+                    upload["url"],
+                    content=slowly(body),
+                    headers={"Content-Type": "multipart/form-data; boundary=b"},
+                )
+                for body in forms
+            )
+        )
+
+    assert sorted(answer.status_code for answer in answers) == [204, *[404] * 5]
+    assert {answer.json()["detail"]["code"] for answer in answers if answer.status_code == 404} == {
+        "UPLOAD_NOT_FOUND"
+    }
+    (taken,) = (
+        body for body, answer in zip(bodies, answers, strict=True) if answer.status_code == 204
+    )
+    assert b"".join([piece async for piece in objects.get(key)]) == taken
+    assert list(await objects.keys("")) == [key]
 
 
 @pytest.mark.parametrize("size", [len(ARCHIVE) - 1, len(ARCHIVE) + 1, 1])

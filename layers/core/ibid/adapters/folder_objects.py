@@ -20,7 +20,12 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 from urllib.parse import unquote_to_bytes
 
-from ibid.domain.errors import ObjectMissing, ObjectStoreUnavailable, ValidationFailed
+from ibid.domain.errors import (
+    ObjectExists,
+    ObjectMissing,
+    ObjectStoreUnavailable,
+    ValidationFailed,
+)
 
 T = TypeVar("T")
 
@@ -38,8 +43,8 @@ _PLAIN = re.compile(rb"[a-z0-9_-]")
 class FolderObjects:
     """Implements ObjectStore; several processes may use one folder.
 
-    A put writes beside and renames, so that it is seen whole or not at all, and is on the disk
-    before it returns. What a killed process left unfinished goes a day later, with a put.
+    A put writes beside and renames or links, so that it is seen whole or not at all, and is on
+    the disk before it returns. What a killed process left unfinished goes a day later, with a put.
 
     Args:
         root: The folder, made if need be.
@@ -50,12 +55,28 @@ class FolderObjects:
 
     async def put(self, key: str, chunks: AsyncIterator[bytes], *, max_bytes: int) -> int:
         """Keep an object, replacing what was there, and return its size."""
+        return await self._put(key, chunks, max_bytes, _replace)
+
+    async def put_new(self, key: str, chunks: AsyncIterator[bytes], *, max_bytes: int) -> int:
+        """Keep an object where there is none, and return its size; of several at once, one does.
+
+        The file system has to know hard links.
+        """
+        return await self._put(key, chunks, max_bytes, _link)
+
+    async def _put(
+        self,
+        key: str,
+        chunks: AsyncIterator[bytes],
+        max_bytes: int,
+        place: Callable[[Path, Path], None],
+    ) -> int:
         path = self._file(key)
         unfinished = self._root / _UNFINISHED / uuid.uuid4().hex
         file = await _in_thread(lambda: _open_new(unfinished))
         try:
             size = await _copy(chunks, file, max_bytes)
-            await _in_thread(lambda: _finish(file, path))
+            await _in_thread(lambda: _finish(file, path, place))
         finally:
             await _in_thread(lambda: _drop(file, unfinished))
         return size
@@ -175,7 +196,7 @@ def _open_new(path: Path) -> BinaryIO:
     return path.open("xb")
 
 
-def _finish(file: BinaryIO, path: Path) -> None:
+def _finish(file: BinaryIO, path: Path, place: Callable[[Path, Path], None]) -> None:
     file.flush()
     os.fsync(file.fileno())
     file.close()
@@ -183,13 +204,24 @@ def _finish(file: BinaryIO, path: Path) -> None:
     while True:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            Path(file.name).replace(path)
+            place(Path(file.name), path)
             break
         except FileNotFoundError:  # a deletion pruned the folder meanwhile
             attempts_left -= 1
             if not attempts_left:
                 raise
     _sync_folder(path.parent)
+
+
+def _replace(whole: Path, path: Path) -> None:
+    whole.replace(path)
+
+
+def _link(whole: Path, path: Path) -> None:
+    try:
+        path.hardlink_to(whole)  # unlike a rename, it fails if there is something
+    except FileExistsError:
+        raise ObjectExists("there is an object under this key") from None
 
 
 def _sync_folder(folder: Path) -> None:

@@ -40,6 +40,7 @@ IbidError
 │   └── ThreadLeased
 ├── LeaseLost  another writer owns the run, the job or the thread
 ├── ObjectMissing
+├── ObjectExists
 └── Misconfigured  a setting or a file on disk that stops the start
     └── SchemaTooNew
 
@@ -327,6 +328,12 @@ class ObjectMissing(IbidError):
     """The object store has nothing under this key."""
 
     code = "OBJECT_MISSING"
+
+
+class ObjectExists(IbidError):
+    """The object store has something under this key already, and was not to replace it."""
+
+    code = "OBJECT_EXISTS"
 
 
 class Misconfigured(IbidError):

@@ -18,6 +18,14 @@ class ObjectStore(Protocol):
             ValidationFailed: It is larger than `max_bytes`; nothing is kept.
         """
 
+    async def put_new(self, key: str, chunks: AsyncIterator[bytes], *, max_bytes: int) -> int:
+        """Keep an object where there is none, and return its size; of several at once, one does.
+
+        Raises:
+            ObjectExists: There is one by the time that this one is whole; it stays as it is.
+            ValidationFailed: It is larger than `max_bytes`; nothing is kept.
+        """
+
     def get(self, key: str) -> AsyncIterator[bytes]:
         """Read an object in pieces of at most 1 MiB.
 

@@ -12,7 +12,7 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Path, Request
 from pydantic import Field, StringConstraints, ValidationError
 
-from ibid.domain.errors import ObjectMissing, UploadNotFound
+from ibid.domain.errors import ObjectExists, ObjectMissing, UploadNotFound
 from ibid.domain.projects import Project
 from ibid.domain.uploads import upload_key, upload_prefix
 from ibid.ports.objects import ObjectStore
@@ -118,7 +118,7 @@ async def take_upload(
     services: Given,
     request: Request,
 ) -> None:
-    """Take the form of an announced upload; the archive is kept whole or not at all."""
+    """Take the form of an announced upload; the archive is kept whole or not at all, and once."""
     missing = UploadNotFound("no such upload is announced")
     if not upload_id.isalnum():
         raise missing
@@ -138,7 +138,10 @@ async def take_upload(
         size=announcement.size,
         admit=admit,
     )
-    await services.objects.put(key, archive, max_bytes=announcement.size)
+    try:
+        await services.objects.put_new(key, archive, max_bytes=announcement.size)
+    except ObjectExists:  # of several at once, another one came whole first
+        raise missing from None
     await services.objects.delete(announced)
 
 
