@@ -49,7 +49,7 @@ def transacted(place: dict[str, Any], **options: Any) -> Any:
     def dynamodb(operation: str, **params: Any) -> Any:
         is_row = operation == "put_item" and "checkpoint" in params["Item"]
         is_pack = operation == "update_item" and params["TableName"] == place["writes"]
-        if not is_row and not is_pack:
+        if not holders or not (is_row or is_pack):  # before a lease is had: its own items
             return plain(operation, **params)
         ((thread_id, token),) = holders
         check = {

@@ -4,26 +4,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 from uuid import uuid4
 
-from botocore.exceptions import ClientError
-
-from ibid.adapters.dynamodb.fence import (
-    NO_FENCE,
-    SEALED,
-    TOKEN,
-    Cut,
-    Fence,
-    attributes_of,
-    fence_key,
-    fence_of,
-    is_fence,
-    token_of,
-)
-from ibid.adapters.dynamodb.packs import PARTITION, RANGE
+from ibid.adapters.dynamodb.fence import Cut, Fence, fence_of, is_fence
+from ibid.adapters.dynamodb.fence_rows import FenceRows
 from ibid.adapters.dynamodb.place import Place
-from ibid.adapters.dynamodb.retries import code_of
 from ibid.adapters.dynamodb.storage import Storage
 from ibid.domain.errors import (
     CheckpointStale,
@@ -36,7 +22,6 @@ from ibid.domain.errors import (
 from ibid.domain.leases import Lease
 
 _REMEMBERED = 4_096
-_FAILED = "ConditionalCheckFailedException"
 
 
 @dataclass(slots=True)
@@ -63,6 +48,7 @@ class Leases:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._storage = storage
+        self._fences = FenceRows(storage)
         self._term_s = term_s
         self._monotonic = monotonic
         self._confirmed: dict[tuple[str, int], float] = {}
@@ -103,7 +89,7 @@ class Leases:
             mine = mine.with_cut(Cut(token=mine.token, heads=heads, sealed=not heads))
         self._swap(thread_id, fence, mine)
         if mine.cuts and not mine.cuts[-1].sealed:
-            self._seal(thread_id, fence, mine)
+            self._swap(thread_id, mine, self._fences.sealed(thread_id, fence, mine))
         self._watched.pop(thread_id, None)
         self._confirmed[thread_id, mine.token] = self._monotonic()
         return Lease(thread_id=thread_id, owner=owner, token=mine.token)
@@ -115,7 +101,7 @@ class Leases:
             LeaseLost: Another one holds it now, it was released, or the thread is gone.
             StoreUnavailable: The table gave no answer.
         """
-        self._change(lease, "SET beat = beat + :one", {":one": {"N": "1"}})
+        self._change(lease, "SET beat = beat + :one", {":one": {"N": "1"}}, held=True)
         self._confirmed[lease.thread_id, lease.token] = self._monotonic()
 
     def release(self, lease: Lease) -> None:
@@ -172,7 +158,7 @@ class Leases:
             ended = replace(
                 old, token=old.token + 1, nonce=uuid4().hex, held=False, gone=True, cuts=()
             )
-            if self._put(thread_id, old, ended) is None:
+            if self._fences.put(thread_id, old, ended) is None:
                 return
 
     def _is_dead(self, thread_id: str, fence: Fence) -> bool:
@@ -187,89 +173,15 @@ class Leases:
         return now - seen.since >= self._term_s
 
     def _swap(self, thread_id: str, old: Fence, new: Fence) -> None:
-        found = self._put(thread_id, old, new)
+        found = self._fences.put(thread_id, old, new)
         if found is not None:
             raise _gone(thread_id) if found.gone else _leased(thread_id, found)
 
-    def _put(self, thread_id: str, old: Fence, new: Fence) -> Fence | None:
-        """Replace a fence that is as it was seen; else return the one that is there."""
-        item = {
-            **fence_key(thread_id),
-            **attributes_of(new),
-            **self._storage.expiry.attribute(lives=2),
-        }
-        params: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(checkpoint_id)"}
-        if old.token:
-            params = {
-                "ConditionExpression": "nonce = :nonce AND beat = :beat AND held = :held",
-                "ExpressionAttributeValues": {
-                    ":nonce": {"S": old.nonce},
-                    ":beat": {"N": str(old.beat)},
-                    ":held": {"BOOL": old.held},
-                },
-            }
-        try:
-            self._storage.connection.dynamodb(
-                "put_item",
-                TableName=self._storage.checkpoints,
-                Item=item,
-                ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                **params,
-            )
-        except ClientError as error:
-            if code_of(error) != _FAILED:
-                raise
-            there = cast("dict[str, Any]", error.response).get("Item")
-            found = fence_of(there) if there else NO_FENCE
-            return None if found.nonce == new.nonce else found  # the first try's answer was lost
-        return None
-
-    def _seal(self, thread_id: str, old: Fence, mine: Fence) -> None:
-        """Keep the earlier writes to open checkpoints: as they are now, for good."""
-        storage, cut = self._storage, mine.cuts[-1]
-        for checkpoint_ns, checkpoint_id in cut.heads.items():
-            for item in storage.writes_to(thread_id, checkpoint_id, checkpoint_ns):
-                if SEALED in item or not old.admits_writes(
-                    checkpoint_ns, checkpoint_id, token_of(item), sealed=False
-                ):
-                    continue
-                storage.connection.dynamodb(
-                    "update_item",
-                    TableName=storage.writes,
-                    Key={PARTITION: item[PARTITION], RANGE: item[RANGE]},
-                    UpdateExpression="SET sealed = :token",
-                    ExpressionAttributeValues={":token": {"N": str(mine.token)}},
-                )
-        # An earlier taker that died in here had cut at the same heads.
-        sealed = replace(mine, cuts=tuple(replace(one, sealed=True) for one in mine.cuts))
-        self._swap(thread_id, mine, replace(sealed, nonce=uuid4().hex))
-
-    def _change(
-        self, lease: Lease, update: str, values: dict[str, Any], *, held: bool = True
-    ) -> None:
-        life = self._storage.expiry.attribute(lives=2)
-        if life:
-            update, values = f"{update}, #ttl = :ttl", {**values, ":ttl": life["ttl"]}
-        condition = "#token = :token AND gone = :false" + (" AND held = :true" if held else "")
-        values = {**values, ":token": {"N": str(lease.token)}, ":false": {"BOOL": False}}
-        if held:
-            values[":true"] = {"BOOL": True}
-        names = {"#token": TOKEN, **({"#ttl": "ttl"} if life else {})}
-        try:
-            self._storage.connection.dynamodb(
-                "update_item",
-                TableName=self._storage.checkpoints,
-                Key=fence_key(lease.thread_id),
-                UpdateExpression=update,
-                ConditionExpression=condition,
-                ExpressionAttributeNames=names,
-                ExpressionAttributeValues=values,
-            )
-        except ClientError as error:
-            if code_of(error) != _FAILED:
-                raise
-            self._end(lease.thread_id, lease.token)
-            raise LeaseLost(f"the lease on thread {lease.thread_id!r} is over") from error
+    def _change(self, lease: Lease, update: str, values: dict[str, Any], *, held: bool) -> None:
+        if self._fences.change(lease.thread_id, lease.token, update, values, held=held):
+            return
+        self._end(lease.thread_id, lease.token)
+        raise LeaseLost(f"the lease on thread {lease.thread_id!r} is over")
 
     def _end(self, thread_id: str, token: int) -> None:
         self._confirmed.pop((thread_id, token), None)

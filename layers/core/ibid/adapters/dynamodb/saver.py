@@ -44,7 +44,7 @@ from ibid.adapters.dynamodb.serde import compressing
 from ibid.adapters.dynamodb.storage import Storage
 from ibid.adapters.dynamodb.storing import Store
 from ibid.adapters.dynamodb.writing import write_checkpoint, write_pending
-from ibid.domain.errors import LeaseLost, Misconfigured
+from ibid.domain.errors import LeaseLost, Misconfigured, StoreUnavailable
 from ibid.domain.leases import Lease
 
 _BASE = "0.1.0"
@@ -358,7 +358,8 @@ class DynamoSaver(DynamoDBSaver):  # type: ignore[misc]  # the base has no types
     async def _keep(self, lease: Lease) -> None:
         while True:
             await asyncio.sleep(self._term_s / 3)
-            await self.beat(lease)
+            with suppress(StoreUnavailable):  # the next one may get through
+                await self.beat(lease)
 
     # Parts of the above.
 
