@@ -366,18 +366,18 @@ def test_ask_in_the_terminal_exits_with_zero_only_on_stop(tmp_path: Path, corpus
 
 
 @pytest.mark.parametrize(
-    ("env", "names"),
+    ("env", "port", "names"),
     [
-        ({"IBID_MODLE": "x"}, "IBID_MODLE"),
-        ({"IBID_PORT": "x"}, "IBID_PORT"),
-        ({"IBID_EMBEDDER": "onnx:/nowhere"}, "/nowhere"),
+        ({"IBID_MODLE": "x"}, ["--port", "0"], "IBID_MODLE"),
+        ({"IBID_PORT": "x"}, [], "IBID_PORT"),
+        ({"IBID_EMBEDDER": "onnx:/nowhere"}, ["--port", "0"], "/nowhere"),
     ],
 )
 def test_a_bad_setting_stops_the_start_with_its_name(
-    tmp_path: Path, env: dict[str, str], names: str
+    tmp_path: Path, env: dict[str, str], port: list[str], names: str
 ) -> None:
     done = subprocess.run(
-        [IBID, "serve", "--data", str(tmp_path)],
+        [IBID, "serve", "--data", str(tmp_path), *port],
         env=os.environ | env,
         capture_output=True,
         text=True,
