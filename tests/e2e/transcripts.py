@@ -18,6 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ibid.cli.first_question import OVERVIEW
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "transcripts.md"
 IBID = str(Path(sys.executable).with_name("ibid"))
@@ -159,7 +161,7 @@ def main() -> None:
             checkout,
             "ibid",
             "make run",
-            "How are citations verified?",
+            OVERVIEW,
         )
         text += part(
             "flask, at the pinned commit of the data for measuring",

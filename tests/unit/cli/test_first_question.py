@@ -34,6 +34,7 @@ async def test_by_words_alone_it_asks_for_the_longest_definition_of_the_source()
             chunk("src/a.py", symbol="handler", content="def handler(): ..."),
             chunk("src/b.py", symbol="Router", content="class Router:\n    ..." * 3),
             chunk("src/c.py", symbol="Router.add other", content="x" * 500),
+            chunk("src/d.py", symbol="_private", content="z" * 500),
             chunk("tests/test_a.py", symbol="TestRouter", content="y" * 500),
         ],
     )

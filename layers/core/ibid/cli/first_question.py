@@ -35,12 +35,13 @@ async def first_question(index: PassageIndex, project: Project) -> str:
 
 
 def _longest_definition(chunks: Sequence[Chunk]) -> str | None:
-    """Name the longest chunk that defines one thing, in a source file rather than a test."""
+    """Name the longest chunk that defines one public thing, in the source rather than a test."""
     prior = PathPrior(OVERVIEW)
     defining = [
         chunk
         for chunk in chunks
         if chunk.symbol.isidentifier()
+        and not chunk.symbol.startswith("_")
         and chunk.language != "markdown"
         and prior.weight(chunk.file_path) == 1.0
     ]
