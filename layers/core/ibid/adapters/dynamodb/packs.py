@@ -153,7 +153,8 @@ def _old_write(item: Mapping[str, Any]) -> tuple[str, Slots]:
 
 def _encode(slots: Slots) -> bytes:
     data = ormsgpack.packb([[at, s.channel, s.kind, s.value] for at, s in slots.items()])
-    small = squeeze(data)
+    largest = max(len(slot.value) for slot in slots.values())  # has been squeezed by itself
+    small = squeeze(data) if largest < len(data) / 2 else None
     return _PLAIN + data if small is None else _SMALL + small
 
 
