@@ -18,8 +18,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ibid.cli.first_question import OVERVIEW
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "transcripts.md"
 IBID = str(Path(sys.executable).with_name("ibid"))
@@ -56,11 +54,12 @@ def serving(folder: Path, name: str) -> Iterator[list[str]]:
             process.stderr.close()
 
 
-def asked(lines: list[str], question: str) -> tuple[str, str]:
-    """Paste the printed curl line with another question; return it and what came back."""
+def asked(lines: list[str], question: str | None) -> tuple[str, str]:
+    """Paste the printed curl line, with another question if one is given; return what came too."""
     [printed] = [line for line in lines if line.startswith("curl ")]
     words = shlex.split(printed)
-    words[words.index("-d") + 1] = json.dumps({"question": question})
+    if question is not None:
+        words[words.index("-d") + 1] = json.dumps({"question": question})
     done = subprocess.run([*words, "-sS"], capture_output=True, text=True, check=True)
     shown = " ".join(
         shlex.quote(word) if re.search(r"[^\w:/.\-]", word) else word for word in words
@@ -112,7 +111,7 @@ def shortened(stream: str) -> str:
     return "\n\n".join(lines)
 
 
-def part(title: str, folder: Path, name: str, command: str, question: str) -> str:
+def part(title: str, folder: Path, name: str, command: str, question: str | None) -> str:
     """Write one transcript."""
     with serving(folder, name) as lines:
         curl, stream = asked(lines, question)
@@ -161,7 +160,7 @@ def main() -> None:
             checkout,
             "ibid",
             "make run",
-            OVERVIEW,
+            None,
         )
         text += part(
             "flask, at the pinned commit of the data for measuring",
