@@ -36,7 +36,7 @@ _SUFFIX = ".object"
 _GOES_ON = "~"
 _UNFINISHED = ".unfinished"
 _ABANDONED_S = 24 * 3600.0
-_ATTEMPTS = 10
+_ATTEMPTS = 50
 _PLAIN = re.compile(rb"[a-z0-9_-]")
 
 
@@ -206,7 +206,8 @@ def _finish(file: BinaryIO, path: Path, place: Callable[[Path, Path], None]) -> 
             path.parent.mkdir(parents=True, exist_ok=True)
             place(Path(file.name), path)
             break
-        except FileNotFoundError:  # a deletion pruned the folder meanwhile
+        except (FileNotFoundError, FileExistsError):
+            # a deletion pruned the folder before the file came, or between mkdir's two looks at it
             attempts_left -= 1
             if not attempts_left:
                 raise
