@@ -4,6 +4,10 @@ REPO ?= .
 NAME ?= $(if $(filter .,$(REPO)),ibid)
 PORT ?= 8000
 DATA ?= .ibid
+# Two processes take tests from one list, and the end of each other's.
+PYTEST = .venv/bin/pytest -n 2 --dist worksteal
+# Without it each of the many processes that tests start would compile all it imports again.
+unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -35,14 +39,14 @@ lock:  ## compile requirements.lock again
 	.venv/bin/uv pip compile -q --universal --generate-hashes --no-annotate --no-header --all-extras --group dev pyproject.toml -o requirements.lock
 
 test: setup  ## every test that needs nothing but this repository
-	.venv/bin/pytest -m 'not slow and not model and not ministack'
+	$(PYTEST) -m 'not slow and not model and not ministack'
 
 test-slow: setup  ## the long seeded sweeps
-	.venv/bin/pytest -m 'slow and not ministack' --timeout 1200
+	$(PYTEST) -m 'slow and not ministack' --timeout 1200
 
 test-stack: setup  ## the adapters of AWS, on a stand-in that is installed once into the user's cache
 	.venv/bin/python -m tests.fakes.ministack
-	.venv/bin/pytest -m ministack --timeout 600
+	$(PYTEST) -m ministack --timeout 600
 
 bench: setup  ## measure, and write docs/benchmarks.md (IBID_SHARED names the data)
 	.venv/bin/python -m tests.bench
