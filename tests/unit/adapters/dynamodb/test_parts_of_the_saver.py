@@ -1,6 +1,5 @@
-"""Keys, ids, lives, retries and bytes: the saver's small parts, without a store."""
+"""Keys, lives, retries and sizes: the saver's small parts, without a store."""
 
-import time
 from datetime import timedelta
 from typing import Any
 
@@ -8,20 +7,13 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 from hypothesis import given
 from hypothesis import strategies as st
-from langgraph.checkpoint.base import id as generator
-from langgraph.checkpoint.base.id import uuid6
-from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from ibid.adapters.dynamodb.expiry import GRACE, Expiry
-from ibid.adapters.dynamodb.ids import is_above, rise_above, ticks
 from ibid.adapters.dynamodb.keys import thread_folder, writes_partition
 from ibid.adapters.dynamodb.retries import RetryBudget
 from ibid.adapters.dynamodb.rows import size_of
-from ibid.adapters.dynamodb.serde import CompressedSerializer, compressing, expand, squeeze
 from ibid.domain.errors import Misconfigured, StoreUnavailable
 from tests.fakes.aws_faults import refused
-from tests.fakes.cipher import KeyedCipher
 
 
 def test_a_partition_is_the_packages_until_it_would_be_too_long() -> None:
@@ -36,31 +28,6 @@ def test_folders_of_two_threads_never_lie_in_each_other(one: str, two: str) -> N
     folders = [thread_folder("p/", name.encode("utf-8", "replace").decode()) for name in (one, two)]
 
     assert all(folder.count("/") == 2 and len(folder) < 420 for folder in folders)
-
-
-def test_ids_rise_above_one_that_was_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generator, "_last_v6_timestamp", None)
-    ahead = time.time_ns() + 300 * 10**9
-    with monkeypatch.context() as clock:
-        clock.setattr(time, "time_ns", lambda: ahead)
-        theirs = str(uuid6())
-    monkeypatch.setattr(generator, "_last_v6_timestamp", None)
-    assert str(uuid6()) < theirs
-
-    rise_above(theirs)
-
-    assert str(uuid6()) > theirs
-    assert is_above(str(uuid6()), theirs)
-    assert not is_above(theirs, str(uuid6()))
-
-
-def test_an_id_of_another_kind_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(generator, "_last_v6_timestamp", 5)
-
-    for other in ("mine", "1f0b2c5a-0000-4000-8000-000000000000"):
-        rise_above(other)
-        assert ticks(other) is None
-        assert is_above(other, str(uuid6()))
 
 
 def test_a_life_ends_for_readers_a_day_before_it_does_for_the_table() -> None:
@@ -118,38 +85,6 @@ def test_a_missing_table_is_a_setting_and_is_not_tried_again() -> None:
     with pytest.raises(Misconfigured):
         budget(waits).call(failing(refused("PutItem", "ResourceNotFoundException"), 1))
     assert waits == []
-
-
-@given(st.binary(max_size=2_000))
-def test_squeezed_bytes_are_smaller_and_come_back(data: bytes) -> None:
-    small = squeeze(data)
-
-    assert small is None or (len(small) < len(data) and expand(small) == data)
-
-
-def test_big_and_small_values_come_back_also_from_the_plain_serializer() -> None:
-    serde = CompressedSerializer()
-    for value in ("a" * 500, "a" * 100_000, "a", None, b"", b"b" * 500, bytearray(b"b" * 500)):
-        kind, data = serde.dumps_typed(value)
-        assert serde.loads_typed((kind, data)) == value
-        assert serde.loads_typed(JsonPlusSerializer().dumps_typed(value)) == value
-        assert len(data) <= 200
-
-
-def test_langgraphs_serializers_are_given_compression_and_others_are_left() -> None:
-    class Other(JsonPlusSerializer):
-        pass
-
-    other, cipher = Other(), KeyedCipher(b"key")
-    assert compressing(other) is other
-    assert type(compressing(None)) is CompressedSerializer
-    listed = JsonPlusSerializer(allowed_msgpack_modules=[("a", "B")])
-    made = compressing(listed)
-    assert isinstance(made, CompressedSerializer)
-    assert made._allowed_msgpack_modules == listed._allowed_msgpack_modules  # noqa: SLF001 - what must stay
-    wrapped = compressing(EncryptedSerializer(cipher))
-    assert isinstance(wrapped, EncryptedSerializer)
-    assert len(wrapped.dumps_typed("a" * 10_000)[1]) < 200
 
 
 def test_a_size_is_that_of_names_and_values() -> None:

@@ -13,7 +13,7 @@ from unittest.mock import patch
 import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from ibid.adapters.dynamodb.serde import CompressedSerializer
+from ibid.adapters.checkpoints.serde import CompressedSerializer
 from ibid.adapters.sqlite import saver_file, saver_rows
 from ibid.adapters.sqlite.saver import EmbeddedSaver
 from ibid.adapters.sqlite.saver_rows import Place

@@ -12,9 +12,9 @@ from typing import Any
 import ormsgpack
 from langgraph.checkpoint.base import WRITES_IDX_MAP, writes_sort_key
 
+from ibid.adapters.checkpoints.serde import expand, squeeze
 from ibid.adapters.dynamodb.fence import token_of
 from ibid.adapters.dynamodb.keys import SEPARATOR
-from ibid.adapters.dynamodb.serde import expand, squeeze
 
 PARTITION = "thread_id_checkpoint_id_checkpoint_ns"
 RANGE = "task_id_idx"

@@ -11,7 +11,7 @@ Without a lease it serves a thread that has one writer at a time.
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import timedelta
 from importlib.metadata import version
 from typing import Any, TypeVar
@@ -29,6 +29,8 @@ from langgraph_checkpoint_dynamodb.saver import (  # type: ignore[import-untyped
     DynamoDBSaver,
 )
 
+from ibid.adapters.checkpoints.leasing import leased
+from ibid.adapters.checkpoints.serde import compressing
 from ibid.adapters.dynamodb.connection import Connection
 from ibid.adapters.dynamodb.copying import copy_thread
 from ibid.adapters.dynamodb.deleting import delete_runs, delete_thread, prune
@@ -40,11 +42,10 @@ from ibid.adapters.dynamodb.place import Place, place_of
 from ibid.adapters.dynamodb.reading import Reader
 from ibid.adapters.dynamodb.retries import RetryBudget
 from ibid.adapters.dynamodb.seeking import find
-from ibid.adapters.dynamodb.serde import compressing
 from ibid.adapters.dynamodb.storage import Storage
 from ibid.adapters.dynamodb.storing import Store
 from ibid.adapters.dynamodb.writing import write_checkpoint, write_pending
-from ibid.domain.errors import LeaseLost, Misconfigured, StoreUnavailable
+from ibid.domain.errors import Misconfigured
 from ibid.domain.leases import Lease
 
 _BASE = "0.1.0"
@@ -336,30 +337,9 @@ class DynamoSaver(DynamoDBSaver):  # type: ignore[misc]  # the base has no types
         """
         await self._run(lambda: self._leases.release(lease))
 
-    @asynccontextmanager
-    async def leased(self, thread_id: str, owner: str) -> AsyncIterator[Lease]:
-        """Hold a thread's lease, with a sign of life three times a term, until the block ends.
-
-        Raises:
-            ThreadLeased: Somebody holds it, and is not known to be dead.
-            ThreadGone: The thread was deleted.
-            LeaseLost: At the end: another one holds it now.
-        """
-        lease = await self.take_lease(thread_id, owner)
-        beating = asyncio.create_task(self._keep(lease))
-        try:
-            yield lease
-        finally:
-            beating.cancel()
-            with suppress(asyncio.CancelledError, LeaseLost):
-                await beating
-            await self.release(lease)
-
-    async def _keep(self, lease: Lease) -> None:
-        while True:
-            await asyncio.sleep(self._term_s / 3)
-            with suppress(StoreUnavailable):  # the next one may get through
-                await self.beat(lease)
+    def leased(self, thread_id: str, owner: str) -> AbstractAsyncContextManager[Lease]:
+        """Hold a thread's lease for the time of a block; see `checkpoints.leasing.leased`."""
+        return leased(self, str(thread_id), owner, term_s=self._term_s)
 
     # Parts of the above.
 

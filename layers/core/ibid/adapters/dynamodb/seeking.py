@@ -2,8 +2,8 @@
 
 from langgraph.checkpoint.base import CheckpointTuple
 
+from ibid.adapters.checkpoints.ids import rise_above
 from ibid.adapters.dynamodb.fence import Fence
-from ibid.adapters.dynamodb.ids import rise_above
 from ibid.adapters.dynamodb.place import SEEN, Place
 from ibid.adapters.dynamodb.reading import Reader
 from ibid.adapters.dynamodb.renewing import renew

@@ -7,7 +7,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, get_checkpoint_metadata
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from ibid.adapters.dynamodb.ids import is_above
+from ibid.adapters.checkpoints.ids import is_above
 from ibid.adapters.dynamodb.packs import Slot, folded
 from ibid.adapters.dynamodb.place import place_of
 from ibid.adapters.dynamodb.rows import config_of

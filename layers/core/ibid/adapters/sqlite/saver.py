@@ -10,10 +10,9 @@ It differs from its base in this:
 - rows carry a digest, and one that can't be read is a named error.
 """
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,8 +29,9 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from ibid.adapters.dynamodb.ids import rise_above
-from ibid.adapters.dynamodb.serde import CompressedSerializer, compressing
+from ibid.adapters.checkpoints.ids import rise_above
+from ibid.adapters.checkpoints.leasing import leased
+from ibid.adapters.checkpoints.serde import CompressedSerializer, compressing
 from ibid.adapters.sqlite import saver_leases as leases
 from ibid.adapters.sqlite import saver_rows as rows
 from ibid.adapters.sqlite.saver_file import SaverFile
@@ -42,7 +42,6 @@ from ibid.adapters.sqlite.saver_work import SaverWork, deleting_runs, named, pru
 from ibid.domain.errors import (
     CheckpointCorrupt,
     CheckpointTooLarge,
-    LeaseLost,
     StoreUnavailable,
     ThreadLeased,
 )
@@ -406,30 +405,9 @@ class EmbeddedSaver(SaverWork, AsyncSqliteSaver):
         """
         await self._file.write(lambda connection: leases.release(connection, lease))
 
-    @asynccontextmanager
-    async def leased(self, thread_id: str, owner: str) -> AsyncIterator[Lease]:
-        """Hold a thread's lease, with a sign of life three times a term, until the block ends.
-
-        Raises:
-            ThreadLeased: Somebody holds it, and isn't known to be dead.
-            ThreadGone: The thread was deleted.
-            LeaseLost: At the end: another one has been taken since.
-        """
-        lease = await self.take_lease(thread_id, owner)
-        beating = asyncio.create_task(self._keep(lease))
-        try:
-            yield lease
-        finally:
-            beating.cancel()
-            with suppress(asyncio.CancelledError, LeaseLost):
-                await beating
-            await self.release(lease)
-
-    async def _keep(self, lease: Lease) -> None:
-        while True:
-            await asyncio.sleep(self._watch.term_s / 3)
-            with suppress(StoreUnavailable):  # busy: the next beat may still come in time
-                await self.beat(lease)
+    def leased(self, thread_id: str, owner: str) -> AbstractAsyncContextManager[Lease]:
+        """Hold a thread's lease for the time of a block; see `checkpoints.leasing.leased`."""
+        return leased(self, str(thread_id), owner, term_s=self._watch.term_s)
 
 
 def _risen(found: tuple[str, CheckpointTuple | None] | None) -> CheckpointTuple | None:

@@ -17,7 +17,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.types import INTERRUPT
 
-from ibid.adapters.dynamodb.ids import is_above
+from ibid.adapters.checkpoints.ids import is_above
 from ibid.adapters.sqlite import saver_leases as leases
 from ibid.adapters.sqlite import saver_life as life
 from ibid.adapters.sqlite import saver_rows as rows
