@@ -6,8 +6,9 @@ from typing import Protocol, cast
 
 from ibid.domain.conversations import Message, Run
 from ibid.domain.events import Done, Entry, Failed, Terminator, TokenDelta
-from ibid.ports.conversations import ConversationStore, RunStore
+from ibid.ports.conversations import ConversationStore
 from ibid.ports.projects import JobStore, ProjectStore
+from ibid.ports.runs import RunStore
 from ibid.runs.engine import RunEngine
 from ibid.runs.limits import RunLimits
 from ibid.runs.live_run import LiveRun

@@ -58,10 +58,41 @@ class HistoryTurn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Clarification:
+    """What the asker is asked back.
+
+    Attributes:
+        question: In the reply language.
+        options: What it may mean, at most 8, each once; empty where any words will do.
+    """
+
+    question: str
+    options: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resumption:
+    """The answer to a pause; it goes on where the pause stopped.
+
+    Attributes:
+        interrupt_id: Of the pause.
+        answer: The asker's words, as they were typed, not empty.
+    """
+
+    interrupt_id: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnInput:
     """All that a turn starts from.
 
     Attributes:
+        turn_id: Also the checkpoint thread of a graph that can pause; a turn keeps it over its
+            pauses.
+        run_id: The run that works on it now.
+        resumption: None starts the turn; else it goes on from its checkpoint, and of what is here
+            only `generation` is new to it.
         question: 1 to 4,000 characters.
         history: Earlier turns, oldest first, at most 6, each ended by `stop`.
         generation: The project's active one as the run began.
@@ -77,6 +108,23 @@ class TurnInput:
     reply_language: str
     style: Style
     path_prefix: str | None
+    turn_id: str = ""
+    run_id: str = ""
+    resumption: Resumption | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnPause:
+    """What a turn leaves that stopped to ask; nothing of it is lost.
+
+    Attributes:
+        interrupt_id: Names the pause; an answer carries it.
+        node: The node that waits: a graph without it can't go on.
+    """
+
+    interrupt_id: str
+    node: str
+    clarification: Clarification
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +138,9 @@ class TurnResult:
         warnings: In the order of `GroundingWarning`.
         degraded: Names of the helpers that fell back, in the order they ran.
         retrieval_attempts: Searches made, 0 where none was.
+        clarification: Asked without a pause: the turn has ended, and another one may tell.
+        assumptions: What was taken for granted where an answer to a pause was not understood.
+        suggestions: What might be asked instead, where nothing was found.
     """
 
     answer: str
@@ -101,3 +152,6 @@ class TurnResult:
     retrieval_attempts: int
     degraded: Sequence[str]
     model: str
+    clarification: Clarification | None = None
+    assumptions: Sequence[str] = ()
+    suggestions: Sequence[str] = ()

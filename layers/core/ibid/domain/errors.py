@@ -14,6 +14,15 @@ IbidError
 │   ├── ProjectNotReady 409
 │   ├── EmbeddingModelChanged 409
 │   ├── ThreadBusy 409
+│   ├── PausePending 409  a new turn while the thread's last one waits for an answer
+│   ├── NothingPending 409
+│   ├── InterruptStale 409
+│   ├── PauseResolved 409  a second decision
+│   ├── GraphChanged 409
+│   ├── PauseExpired 410
+│   ├── JournalExpired 410
+│   ├── KeyReused 422  an Idempotency-Key with another request
+│   ├── KeyInUse 409  an Idempotency-Key whose first request is not through
 │   └── ShuttingDown 503
 ├── Unavailable  a dependency failed: worth another try (503 before the first byte)
 │   ├── StoreUnavailable
@@ -151,6 +160,90 @@ class ThreadBusy(Refused):
     def __init__(self, message: str, *, run_id: str) -> None:
         super().__init__(message)
         self.run_id = run_id
+
+
+class RunNumberTaken(IbidError):
+    """Another run of the conversation has begun since it was read; read it again and try again."""
+
+    code = "RUN_NUMBER_TAKEN"
+    retryable = True
+
+
+class PausePending(Refused):
+    """The thread's last run waits for an answer; answer it, or cancel that run.
+
+    `run_id` and `interrupt_id` name the pause.
+    """
+
+    code = "PAUSE_PENDING"
+    status = 409
+
+    def __init__(self, message: str, *, run_id: str, interrupt_id: str) -> None:
+        super().__init__(message)
+        self.run_id = run_id
+        self.interrupt_id = interrupt_id
+
+
+class NothingPending(Refused):
+    """No run of the thread waits for an answer."""
+
+    code = "NOTHING_PENDING"
+    status = 409
+
+
+class InterruptStale(Refused):
+    """The answer names another pause than the one that is pending."""
+
+    code = "INTERRUPT_STALE"
+    status = 409
+
+
+class PauseResolved(Refused):
+    """The pause has been answered already: `run_id` is the run that goes on, `state` its state."""
+
+    code = "PAUSE_RESOLVED"
+    status = 409
+
+    def __init__(self, message: str, *, run_id: str, state: str) -> None:
+        super().__init__(message)
+        self.run_id = run_id
+        self.state = state
+
+
+class GraphChanged(Refused):
+    """The graph that is deployed now has no such node as the one that waits."""
+
+    code = "GRAPH_CHANGED"
+    status = 409
+
+
+class PauseExpired(Refused):
+    """Nobody answered in time; ask again."""
+
+    code = "PAUSE_EXPIRED"
+    status = 410
+
+
+class JournalExpired(Refused):
+    """The run's events are not kept any more; its messages are."""
+
+    code = "JOURNAL_EXPIRED"
+    status = 410
+
+
+class KeyReused(Refused):
+    """The Idempotency-Key was used with another request before."""
+
+    code = "IDEMPOTENCY_KEY_REUSED"
+    status = 422
+
+
+class KeyInUse(Refused):
+    """The first request with this Idempotency-Key is still under way; try again soon."""
+
+    code = "IDEMPOTENCY_KEY_IN_USE"
+    status = 409
+    retryable = True
 
 
 class ShuttingDown(Refused):

@@ -1,16 +1,18 @@
 """The events of a run: a closed union that every surface translates with one `match`.
 
     0..n StatusChanged, CitationsFound once before the first TokenDelta, 0..n TokenDelta,
-    then exactly one terminator: Done or Failed.
+    then exactly one terminator: Done, Failed or Paused.
 
-Each becomes an `Entry` with an id that rises by one within the run, from 1.
+Each becomes an `Entry` with an id that rises by one within the run, from 1. One exception: the
+terminator that another process writes, since it can't know what a dead one showed last.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
-from ibid.domain.answers import FinishReason, GroundingWarning, Intent
+from ibid.domain.answers import Clarification, FinishReason, GroundingWarning, Intent
 from ibid.domain.passages import Citation
 
 
@@ -58,11 +60,31 @@ class Done:
     retrieval_attempts: int
     citations: Sequence[Citation]
     degraded: Sequence[str]
+    clarification: Clarification | None = None
+    assumptions: Sequence[str] = ()
+    suggestions: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paused:
+    """The terminator of a run that stopped to ask; a resumption is another run of its turn.
+
+    Attributes:
+        message_id: The assistant message that holds what was shown before.
+        node: The graph's node that waits.
+        expires_at: After it the pause can't be answered any more.
+    """
+
+    message_id: str | None
+    interrupt_id: str
+    node: str
+    clarification: Clarification
+    expires_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """The other terminator.
+    """The terminator of a run that did not end as it should.
 
     Attributes:
         message_id: The assistant message that holds what was shown; None if nothing was kept.
@@ -79,7 +101,7 @@ class Failed:
     kept_through_id: int | None = None
 
 
-Terminator = Done | Failed
+Terminator = Done | Failed | Paused
 TurnEvent = StatusChanged | CitationsFound | TokenDelta
 RunEvent = TurnEvent | Terminator
 
@@ -90,3 +112,10 @@ class Entry:
 
     id: int
     event: RunEvent
+
+
+RESERVED_IDS = 10_000
+"""Ids that a run may show above the last one that its journal keeps.
+
+The terminator of a dead run gets the id `kept + RESERVED_IDS + 1`, above any that it showed.
+"""

@@ -1,11 +1,9 @@
-"""Where conversations, messages and runs are kept."""
+"""Where conversations and their messages are kept."""
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from typing import Protocol
 
-from ibid.domain.conversations import Conversation, Message, Run, RunState
-from ibid.domain.events import Terminator
+from ibid.domain.conversations import Conversation, Message
 from ibid.domain.pages import Page
 from ibid.domain.principals import Principal
 
@@ -73,82 +71,4 @@ class ConversationStore(Protocol):
 
         Raises:
             ConversationNotFound: The principal has none of this id.
-        """
-
-
-class RunStore(Protocol):
-    """Runs, each with its lease and its one terminator.
-
-    A lease is dead only when its counter did not move for a full term on the observer's own
-    monotonic clock: `live` shows the counters, `end_dead` ends what did not move.
-    Every method may raise StoreUnavailable.
-    """
-
-    async def begin(self, run: Run, *, question: Message, title: str) -> None:
-        """Keep a new run and the asker's message in one write, if the conversation is free.
-
-        A conversation without a title gets `title`.
-
-        Raises:
-            ConversationNotFound: The run's principal has no such conversation.
-            ThreadBusy: Another run of the conversation is live; the error names it.
-        """
-
-    async def beat(self, run_id: str, *, tenant: str, owner: str, state: RunState) -> None:
-        """Raise the run's counter and set its live state (`queued` or `running`).
-
-        Raises:
-            LeaseLost: Another owner has it, it has ended, or its conversation is gone.
-        """
-
-    async def end(
-        self,
-        run_id: str,
-        *,
-        tenant: str,
-        owner: str,
-        state: RunState,
-        terminator: Terminator,
-        event_id: int,
-        answer: Message | None,
-        at: datetime,
-    ) -> Run:
-        """Keep the terminator and the assistant message in one write, and free the conversation.
-
-        The first end wins: if the run has ended, nothing is written.
-
-        Returns:
-            The run as it is kept: with this terminator, or with the one that came first.
-
-        Raises:
-            RunNotFound: The run or its conversation was deleted meanwhile; nothing is written.
-            LeaseLost: It is live and has another owner; nothing is written.
-        """
-
-    async def get(self, run_id: str, *, principal: Principal) -> Run:
-        """Return one run.
-
-        Raises:
-            RunNotFound: The principal has none of this id.
-        """
-
-    async def live(self) -> Mapping[tuple[str, str], int]:
-        """Return the beat of every live run of every tenant, by (tenant, run id)."""
-
-    async def end_dead(
-        self,
-        run_id: str,
-        *,
-        tenant: str,
-        beat: int,
-        terminator: Terminator,
-        event_id: int,
-        answer: Message,
-        at: datetime,
-    ) -> bool:
-        """End a live run as `failed` if its counter still is `beat`; say if this call did.
-
-        `answer` is kept as the run's assistant message: its `id`, `conversation_id` and `run_id`,
-        and the terminator's `message_id`, are set from the run by the store, so that the caller
-        needs no second read.
         """

@@ -9,7 +9,8 @@ from functools import partial
 from ibid.domain.conversations import Message, Run, RunState
 from ibid.domain.errors import LeaseLost, ProjectNotReady, Refused, ShuttingDown, Unavailable
 from ibid.ports.clock import Clock
-from ibid.ports.conversations import ConversationStore, RunStore
+from ibid.ports.conversations import ConversationStore
+from ibid.ports.runs import RunStore
 from ibid.runs.history import turn_input
 from ibid.runs.keeping import Keeper
 from ibid.runs.leases import LeaseObserver

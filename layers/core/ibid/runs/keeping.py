@@ -11,7 +11,7 @@ from ibid.domain.conversations import Message, Run
 from ibid.domain.errors import LeaseLost, RunNotFound, StoreUnavailable, Unavailable
 from ibid.domain.events import Done, Entry, Terminator
 from ibid.ports.clock import Clock
-from ibid.ports.conversations import RunStore
+from ibid.ports.runs import RunStore
 from ibid.runs.stages import end_state
 from ibid.runs.terminator import Ending, Stop, terminator
 from ibid.runs.transcript import Transcript

@@ -1,14 +1,24 @@
 """What a run is started with."""
 
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ibid.domain.answers import Style
-from ibid.domain.conversations import Conversation
+from ibid.domain.answers import Style, TurnInput, TurnPause, TurnResult
+from ibid.domain.conversations import Conversation, Run
+from ibid.domain.events import TurnEvent
 from ibid.domain.principals import Principal
 from ibid.domain.projects import Project
 
 OnDisconnect = Literal["stop", "continue"]
+Strategy = Literal["reject", "enqueue", "interrupt"]
+
+Proceed = Callable[[], Awaitable[None]]
+"""Awaited before each model call: it returns if the run may go on, else it is cancelled."""
+
+Work = Callable[[TurnInput, Proceed], AsyncIterator[TurnEvent | TurnResult | TurnPause]]
+"""What answers one turn: its events, then its result or its pause, last and once; a failure is
+raised. Closing the iterator stops all that works for it, and waits for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +32,12 @@ class NewTurn:
         path_prefix: Only files whose path starts with it; None means all.
         reply_language: None takes the conversation's, else the project's, else English.
         on_disconnect: What becomes of the run when its reader leaves.
+        graph: The graph's name, which is also the surface.
+        strategy: What to do where a run of the conversation is live: refuse, wait for its end, or
+            cancel it first.
+        attended: False for a background run: nobody need read it.
+        idempotency: The id of the idempotency record that the run answers.
+        planned: Told the run's id before it begins, so that who comes after a crash finds it.
     """
 
     principal: Principal
@@ -32,3 +48,30 @@ class NewTurn:
     path_prefix: str | None = None
     reply_language: str | None = None
     on_disconnect: OnDisconnect = "stop"
+    graph: str = "messages"
+    strategy: Strategy = "reject"
+    attended: bool = True
+    idempotency: str | None = None
+    planned: Callable[[str], Awaitable[None]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewResumption:
+    """An answer to a pause, admitted: the asker may, and the pause was pending when looked at.
+
+    Attributes:
+        paused: The run that waits.
+        question: The turn's, as the asker's message of the paused run holds it.
+        answer: The asker's words, 1 to 4,000 characters.
+    """
+
+    principal: Principal
+    conversation: Conversation
+    project: Project
+    paused: Run
+    question: str
+    answer: str
+    on_disconnect: OnDisconnect = "stop"
+    attended: bool = True
+    idempotency: str | None = None
+    planned: Callable[[str], Awaitable[None]] | None = None

@@ -11,10 +11,11 @@ from ibid.domain.events import TurnEvent
 from ibid.domain.principals import Principal
 from ibid.domain.projects import Project, Source
 from ibid.ports.clock import Clock
-from ibid.ports.conversations import ConversationStore, RunStore
+from ibid.ports.conversations import ConversationStore
 from ibid.ports.index import PassageIndex
 from ibid.ports.objects import ObjectStore
 from ibid.ports.projects import JobStore, ProjectStore
+from ibid.ports.runs import RunStore
 from ibid.runs.engine import RunEngine
 
 Work = Callable[[TurnInput], AsyncIterator[TurnEvent | TurnResult]]
