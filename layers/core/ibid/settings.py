@@ -53,7 +53,13 @@ class Settings(BaseSettings):
     """What `ibid serve` and the commands need, each with the prefix `IBID_`.
 
     Attributes:
-        store: Where app records are kept.
+        store: Where app records and checkpoints are kept: in `data`, or in three DynamoDB tables.
+        app_table: Of the app records; with `store=dynamodb`.
+        checkpoints_table: Of the checkpoints; with `store=dynamodb`.
+        writes_table: Of the checkpoints' pending writes; with `store=dynamodb`.
+        bucket: Where checkpoints too large for an item go; with `store=dynamodb`, may be absent.
+        create_tables: Make the tables and the bucket at the start if they are not there: for
+            tests and for trying out; the template makes them otherwise.
         index: Where generations are kept.
         model: `extractive`, `openai:<model>` or `bedrock:<model id>`.
         embedder: `minilm`, `onnx:<folder>`, `openai:<model>`, `bedrock:<model id>`, or `none`
@@ -70,6 +76,7 @@ class Settings(BaseSettings):
         max_runs_per_tenant: Running runs of one tenant.
         max_runs_per_subject: Running runs of one subject.
         lease_term_s: Seconds without a heartbeat after which a run or a job is dead.
+        clarification_s: Seconds for which a clarification can be answered.
         embed_threads: Threads of the local embedding model; 0 means one a core.
         openai_base_url: Of the OpenAI-compatible server, up to and with `/v1`; None means OpenAI.
         openai_api_key: None where the server asks for none.
@@ -79,7 +86,12 @@ class Settings(BaseSettings):
         env_prefix=PREFIX, frozen=True, extra="forbid", hide_input_in_errors=True
     )
 
-    store: Literal["sqlite"] = "sqlite"
+    store: Literal["sqlite", "dynamodb"] = "sqlite"
+    app_table: str | None = Field(default=None, min_length=3, max_length=255)
+    checkpoints_table: str | None = Field(default=None, min_length=3, max_length=255)
+    writes_table: str | None = Field(default=None, min_length=3, max_length=255)
+    bucket: str | None = Field(default=None, min_length=3, max_length=63)
+    create_tables: bool = False
     index: Literal["sqlite"] = "sqlite"
     model: Annotated[str, AfterValidator(_one_of("extractive", "openai:", "bedrock:"))] = (
         "extractive"
@@ -99,6 +111,7 @@ class Settings(BaseSettings):
     max_runs_per_tenant: int = Field(default=8, ge=1, le=10_000)
     max_runs_per_subject: int = Field(default=2, ge=1, le=10_000)
     lease_term_s: float = Field(default=15.0, ge=0.3, le=300)
+    clarification_s: float = Field(default=24 * 3600.0, gt=0, le=30 * 24 * 3600)
     embed_threads: int = Field(default=0, ge=0, le=256)
     openai_base_url: str | None = Field(default=None, validation_alias=_from_env("OPENAI_BASE_URL"))
     openai_api_key: SecretStr | None = Field(
@@ -111,6 +124,14 @@ class Settings(BaseSettings):
             raise ValueError(
                 "IBID_DEV_PRINCIPALS lets anyone be anyone: it needs IBID_HOST on loopback"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _a_cloud_store_has_its_tables(self) -> Self:
+        names = ("app_table", "checkpoints_table", "writes_table")
+        absent = [PREFIX + name.upper() for name in names if getattr(self, name) is None]
+        if self.store == "dynamodb" and absent:
+            raise ValueError(f"IBID_STORE=dynamodb needs {', '.join(absent)}")
         return self
 
     @property
