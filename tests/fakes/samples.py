@@ -19,12 +19,10 @@ from ibid.domain.projects import (
     ProjectStatus,
     Role,
 )
-from ibid.runs.turns import NewTurn
+from ibid.runs.turns import NewTurn, Proceed, Work
 
 ANN = Principal(tenant="acme", subject="ann")
 NOON = datetime(2026, 1, 2, 12, 0, 0, 1, tzinfo=UTC)
-
-Work = Callable[[TurnInput], AsyncIterator[TurnEvent | TurnResult]]
 
 
 def a_project(project_id: str = "p1", *, principal: Principal = ANN) -> Project:
@@ -176,7 +174,7 @@ def a_result(answer: str = "", *, citations: Sequence[Citation] = ()) -> TurnRes
 def scripted_work(*tokens: str, pause: Callable[[], "asyncio.Future[None]"] | None = None) -> Work:
     """Work that shows a phase, citations and these tokens; it yields to the loop between them."""
 
-    async def work(_: TurnInput) -> AsyncIterator[TurnEvent | TurnResult]:
+    async def work(_: TurnInput, __: Proceed) -> AsyncIterator[TurnEvent | TurnResult]:
         found = a_citation(cited=None)
         yield StatusChanged(phase=Phase.RETRIEVING)
         await asyncio.sleep(0)

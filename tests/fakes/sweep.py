@@ -1,16 +1,13 @@
 """One question, a fault somewhere on its way, and what must hold afterwards."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
 
-from ibid.domain.answers import TurnInput, TurnResult
-from ibid.domain.events import Done, Entry, Failed, TurnEvent
+from ibid.domain.events import Done, Entry, Failed
 from ibid.runs.live_run import LiveRun
+from ibid.runs.turns import Work
 from tests.fakes.faults import InjectedError, Injector
 from tests.fakes.run_bench import Bench, text
 from tests.fakes.samples import a_turn
-
-Work = Callable[[TurnInput], AsyncIterator[TurnEvent | TurnResult]]
 
 
 class Asked:

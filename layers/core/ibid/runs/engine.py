@@ -15,12 +15,12 @@ from ibid.runs.history import turn_input
 from ibid.runs.keeping import Keeper
 from ibid.runs.leases import LeaseObserver
 from ibid.runs.limits import RunLimits
-from ibid.runs.live_run import LiveRun, Work
+from ibid.runs.live_run import LiveRun
 from ibid.runs.places import Place, Places
 from ibid.runs.stages import live_state
 from ibid.runs.terminator import Stop, terminator
 from ibid.runs.transcript import Transcript
-from ibid.runs.turns import NewTurn
+from ibid.runs.turns import NewTurn, Work
 
 __all__ = ["LOST_EVENT_ID", "LiveRun", "NewTurn", "RunEngine", "RunLimits", "Work"]
 

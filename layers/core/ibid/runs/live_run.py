@@ -12,9 +12,9 @@ tasks' callbacks. What was shown is collected here, since a cancelled graph lose
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 
-from ibid.domain.answers import TurnInput, TurnResult
+from ibid.domain.answers import TurnInput, TurnPause, TurnResult
 from ibid.domain.conversations import Run
 from ibid.domain.errors import Unavailable
 from ibid.domain.events import Entry, Phase, StatusChanged, TurnEvent
@@ -24,11 +24,9 @@ from ibid.runs.places import Place
 from ibid.runs.stages import Stage, can_move
 from ibid.runs.terminator import Ending, Stop
 from ibid.runs.transcript import Transcript
-from ibid.runs.turns import OnDisconnect
+from ibid.runs.turns import OnDisconnect, Work
 
 logger = logging.getLogger(__name__)
-
-Work = Callable[[TurnInput], AsyncIterator[TurnEvent | TurnResult]]
 
 _FINISHES = 5  # tries at an end, each after a failure that no store made
 
@@ -164,17 +162,22 @@ class LiveRun:
     async def _take_turn(self) -> TurnResult:
         if self.stage is Stage.QUEUED:
             await self._queue()
-        events = self._work(await self._prepare())
+        events = self._work(await self._prepare(), self._proceed)
         try:
             async for event in events:
                 if isinstance(event, TurnResult):
                     return event
+                if isinstance(event, TurnPause):
+                    raise RuntimeError("a pause")
                 self._show(event)
                 await self._wait_for_room()
         finally:
             if isinstance(events, AsyncGenerator):
                 await events.aclose()
         raise RuntimeError("a turn ended without its result")
+
+    async def _proceed(self) -> None:
+        await asyncio.sleep(0)
 
     async def _queue(self) -> None:
         if not self._place.is_taken:
