@@ -3,7 +3,8 @@
 import sqlite3
 from collections.abc import Sequence
 
-from ibid.adapters.sqlite import codec, cursors, messages
+from ibid.adapters.records import codec, cursors
+from ibid.adapters.sqlite import messages
 from ibid.adapters.sqlite.database import Database
 from ibid.domain.conversations import Conversation, Message
 from ibid.domain.errors import ConversationNotFound, ProjectNotFound

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from ibid.adapters.sqlite import codec, cursors
+from ibid.adapters.records import codec, cursors
 from ibid.adapters.sqlite.database import Database
 from ibid.domain.errors import JobNotFound, LeaseLost, ProjectNotFound
 from ibid.domain.pages import Page

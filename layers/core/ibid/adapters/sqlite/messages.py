@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from ibid.adapters.sqlite import codec
+from ibid.adapters.records import codec
 from ibid.domain.conversations import Message
 
 

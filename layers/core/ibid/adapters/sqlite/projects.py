@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Sequence
 
-from ibid.adapters.sqlite import codec, cursors
+from ibid.adapters.records import codec, cursors
 from ibid.adapters.sqlite.database import Database
 from ibid.domain.errors import LeaseLost, ProjectNotFound
 from ibid.domain.pages import Page

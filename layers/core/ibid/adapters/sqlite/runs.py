@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from ibid.adapters.sqlite import codec, messages
+from ibid.adapters.records import codec
+from ibid.adapters.sqlite import messages
 from ibid.adapters.sqlite.conversations import find
 from ibid.adapters.sqlite.database import Database
 from ibid.domain.conversations import Message, Run, RunState

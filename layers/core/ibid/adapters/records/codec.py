@@ -6,9 +6,9 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any, assert_never
 
-from ibid.domain.answers import FinishReason, GroundingWarning, Intent
+from ibid.domain.answers import Clarification, FinishReason, GroundingWarning, Intent
 from ibid.domain.conversations import Message
-from ibid.domain.events import Done, Failed, Terminator
+from ibid.domain.events import Done, Failed, Paused, Terminator
 from ibid.domain.passages import Citation
 from ibid.domain.projects import (
     FolderSource,
@@ -107,20 +107,32 @@ def terminator_to_json(terminator: Terminator | None) -> str | None:
             kind = "done"
         case Failed():
             kind = "failed"
+        case Paused():
+            fields = asdict(terminator) | {"expires_at": moment_to_int(terminator.expires_at)}
+            return _dump({"kind": "paused", **fields})
         case _:
             assert_never(terminator)
     return _dump({"kind": kind, **asdict(terminator)})
 
 
 def terminator_from_json(text: str | None) -> Terminator | None:
-    """Read what `terminator_to_json` wrote."""
+    """Read what `terminator_to_json` wrote, or what a version before pauses wrote."""
     if text is None:
         return None
     fields = json.loads(text)
+    kind = fields.pop("kind")
+    if kind == "paused":
+        fields["clarification"] = _read_clarification(fields["clarification"])
+        fields["expires_at"] = moment_from_int(fields["expires_at"])
+        return Paused(**fields)
     fields["finish_reason"] = FinishReason(fields["finish_reason"])
-    if fields.pop("kind") == "failed":
+    if kind == "failed":
         return Failed(**fields)
-    return Done(**_read_answer(fields) | {"intent": Intent(fields["intent"])})
+    fields["intent"] = Intent(fields["intent"])
+    fields["clarification"] = _read_clarification(fields.get("clarification"))
+    fields["assumptions"] = tuple(fields.get("assumptions", ()))
+    fields["suggestions"] = tuple(fields.get("suggestions", ()))
+    return Done(**_read_answer(fields))
 
 
 def outcome_to_json(message: Message) -> str:
@@ -148,6 +160,12 @@ def outcome_from_json(text: str) -> dict[str, Any]:
         "finish_reason": None if finish_reason is None else FinishReason(finish_reason),
         "intent": None if intent is None else Intent(intent),
     }
+
+
+def _read_clarification(fields: Mapping[str, Any] | None) -> Clarification | None:
+    if fields is None:
+        return None
+    return Clarification(question=fields["question"], options=tuple(fields["options"]))
 
 
 def _read_answer(fields: Mapping[str, Any]) -> dict[str, Any]:

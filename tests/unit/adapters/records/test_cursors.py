@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibid.adapters.sqlite import cursors
+from ibid.adapters.records import cursors
 from ibid.domain.errors import ValidationFailed
 
 SCOPE = ("projects", "acme", "ann")

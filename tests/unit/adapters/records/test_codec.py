@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta, timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibid.adapters.sqlite import codec
-from ibid.domain.answers import FinishReason, GroundingWarning, Intent
+from ibid.adapters.records import codec
+from ibid.domain.answers import Clarification, FinishReason, GroundingWarning, Intent
 from ibid.domain.conversations import Message
-from ibid.domain.events import Done, Failed, Terminator
+from ibid.domain.events import Done, Failed, Paused, Terminator
 from ibid.domain.passages import Citation
 from ibid.domain.projects import (
     FolderSource,
@@ -46,6 +46,9 @@ CITATIONS = st.lists(
 INDEXES = st.lists(COUNT, max_size=3).map(tuple)
 WARNINGS = st.lists(st.sampled_from(GroundingWarning), max_size=3).map(tuple)
 DEGRADED = st.lists(TEXT, max_size=3).map(tuple)
+CLARIFICATIONS = st.builds(
+    Clarification, question=TEXT, options=st.lists(TEXT, max_size=8).map(tuple)
+)
 DONE = st.builds(
     Done,
     message_id=MAYBE_TEXT,
@@ -57,6 +60,17 @@ DONE = st.builds(
     retrieval_attempts=COUNT,
     citations=CITATIONS,
     degraded=DEGRADED,
+    clarification=st.none() | CLARIFICATIONS,
+    assumptions=st.lists(TEXT, max_size=3).map(tuple),
+    suggestions=st.lists(TEXT, max_size=3).map(tuple),
+)
+PAUSED = st.builds(
+    Paused,
+    message_id=MAYBE_TEXT,
+    interrupt_id=TEXT,
+    node=TEXT,
+    clarification=CLARIFICATIONS,
+    expires_at=st.datetimes(timezones=st.just(UTC)),
 )
 FAILED = st.builds(
     Failed,
@@ -92,7 +106,7 @@ SOURCES = st.one_of(
 )
 
 
-@given(st.none() | DONE | FAILED)
+@given(st.none() | DONE | FAILED | PAUSED)
 def test_a_terminator_comes_back(terminator: Terminator | None) -> None:
     assert codec.terminator_from_json(codec.terminator_to_json(terminator)) == terminator
 
@@ -153,3 +167,23 @@ def test_a_time_comes_back_in_utc_and_sorts_as_its_number(one: datetime, other: 
     assert (numbers[0] < numbers[1]) == (one < other)
     assert codec.optional_moment(numbers[1]) == other
     assert codec.optional_moment(None) is None
+
+
+def test_a_terminator_that_an_older_version_wrote_is_read() -> None:
+    older = (
+        '{"kind":"done","message_id":"m","model":"x","finish_reason":"stop","cited_indexes":[1],'
+        '"grounding_warnings":[],"intent":"conversational","retrieval_attempts":0,'
+        '"citations":[],"degraded":["grade"]}'
+    )
+
+    assert codec.terminator_from_json(older) == Done(
+        message_id="m",
+        model="x",
+        finish_reason=FinishReason.STOP,
+        cited_indexes=(1,),
+        grounding_warnings=(),
+        intent=Intent.CONVERSATIONAL,
+        retrieval_attempts=0,
+        citations=(),
+        degraded=("grade",),
+    )
