@@ -1,23 +1,12 @@
 """The app store in memory: every method yields to the loop once, then does its work at a stroke."""
 
 import asyncio
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import TypeVar
 
-from ibid.domain.conversations import LIVE_STATES, Conversation, Message, Run, RunState
-from ibid.domain.errors import (
-    ConversationNotFound,
-    JobNotFound,
-    LeaseLost,
-    ProjectNotFound,
-    RunNotFound,
-    ThreadBusy,
-    ValidationFailed,
-)
-from ibid.domain.events import Terminator
+from ibid.domain.conversations import Conversation, Message
+from ibid.domain.errors import JobNotFound, LeaseLost
 from ibid.domain.pages import Page
 from ibid.domain.principals import Principal
 from ibid.domain.projects import (
@@ -30,89 +19,22 @@ from ibid.domain.projects import (
     ProjectStatus,
     Source,
 )
-
-T = TypeVar("T")
-Key = tuple[str, str]  # tenant, id
-
-_LIVE_JOBS = {JobState.QUEUED, JobState.RUNNING}
-
-
-@dataclass
-class _Leased:
-    job: Job
-    owner: str
-    beat: int = 0
-
-
-@dataclass
-class _Rows:
-    projects: dict[Key, Project] = field(default_factory=dict)
-    jobs: dict[Key, _Leased] = field(default_factory=dict)
-    conversations: dict[Key, Conversation] = field(default_factory=dict)
-    messages: dict[Key, list[Message]] = field(default_factory=dict)  # by conversation
-    runs: dict[Key, Run] = field(default_factory=dict)
-
-    def live_job(self, tenant: str, project_id: str) -> Job | None:
-        for (of, _), row in self.jobs.items():
-            job = row.job
-            if (of, job.project_id) == (tenant, project_id) and job.state in _LIVE_JOBS:
-                return job
-        return None
-
-    def project(self, tenant: str, project_id: str) -> Project:
-        if (tenant, project_id) not in self.projects:
-            raise ProjectNotFound(f"no project {project_id!r}")
-        return replace(
-            self.projects[tenant, project_id],
-            reindex_in_progress=self.live_job(tenant, project_id) is not None,
-        )
-
-    def conversation(self, conversation_id: str, principal: Principal) -> Conversation:
-        found = self.conversations.get((principal.tenant, conversation_id))
-        if found is None or found.subject != principal.subject:
-            raise ConversationNotFound(f"no conversation {conversation_id!r}")
-        return found
-
-    def drop_conversation(self, key: Key) -> None:
-        del self.conversations[key]
-        self.messages.pop(key, None)
-        for run_key, run in list(self.runs.items()):
-            if (run.tenant, run.conversation_id) == key:
-                del self.runs[run_key]
-
-
-def _page(
-    items: Sequence[T],
-    position: Callable[[T], object],
-    *,
-    scope: tuple[str, ...],
-    cursor: str | None,
-    limit: int,
-) -> Page[T]:
-    """Cut a page out of items that are in order, each with a position that is JSON."""
-    start = 0
-    if cursor is not None:
-        positions = [json.dumps([*scope, position(item)]) for item in items]
-        if cursor not in positions:
-            raise ValidationFailed("not a cursor of this list", {"cursor": "unknown"})
-        start = positions.index(cursor) + 1
-    page = items[start : start + limit]
-    more = start + limit < len(items)
-    return Page(
-        items=page,
-        next_cursor=json.dumps([*scope, position(page[-1])]) if more else None,
-    )
+from tests.fakes.key_records import FakeFeedback, FakeIdempotency
+from tests.fakes.rows import LIVE_JOBS, Key, Leased, Rows, page
+from tests.fakes.run_records import FakeRuns
 
 
 class FakeRecords:
-    """The four stores over the same rows."""
+    """All stores over the same rows."""
 
     def __init__(self) -> None:
-        rows = _Rows()
+        rows = Rows()
         self.projects = FakeProjects(rows)
         self.jobs = FakeJobs(rows)
         self.conversations = FakeConversations(rows)
         self.runs = FakeRuns(rows)
+        self.idempotency = FakeIdempotency(rows)
+        self.feedback = FakeFeedback(rows)
 
     async def close(self) -> None:
         """Do nothing, as there is nothing to close."""
@@ -121,7 +43,7 @@ class FakeRecords:
 class FakeProjects:
     """Implements ProjectStore."""
 
-    def __init__(self, rows: _Rows) -> None:
+    def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
     async def create(self, project: Project) -> None:
@@ -146,7 +68,7 @@ class FakeProjects:
         self, *, tenant: str, subject: str, cursor: str | None, limit: int
     ) -> Page[Project]:
         await asyncio.sleep(0)
-        return _page(
+        return page(
             self._newest(tenant, subject),
             lambda project: project.id,
             scope=("projects", tenant, subject),
@@ -226,7 +148,7 @@ class FakeProjects:
 class FakeJobs:
     """Implements JobStore."""
 
-    def __init__(self, rows: _Rows) -> None:
+    def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
     async def begin(self, job: Job, *, owner: str) -> Job | None:
@@ -234,16 +156,16 @@ class FakeJobs:
         self._rows.project(job.tenant, job.project_id)
         live = self._rows.live_job(job.tenant, job.project_id)
         if live is None:
-            self._rows.jobs[job.tenant, job.id] = _Leased(job, owner)
+            self._rows.jobs[job.tenant, job.id] = Leased(job, owner)
         return live
 
-    def _owned(self, job_id: str, tenant: str, owner: str) -> _Leased:
+    def _owned(self, job_id: str, tenant: str, owner: str) -> Leased:
         row = self._rows.jobs.get((tenant, job_id))
-        if row is None or row.owner != owner or row.job.state not in _LIVE_JOBS:
+        if row is None or row.owner != owner or row.job.state not in LIVE_JOBS:
             raise LeaseLost(f"job {job_id!r} has ended, or has another owner")
         return row
 
-    def _end(self, row: _Leased, job: Job) -> None:
+    def _end(self, row: Leased, job: Job) -> None:
         row.job = job
         key = (job.tenant, job.project_id)
         project = self._rows.projects[key]
@@ -276,14 +198,12 @@ class FakeJobs:
 
     async def live(self) -> Mapping[Key, int]:
         await asyncio.sleep(0)
-        return {
-            key: row.beat for key, row in self._rows.jobs.items() if row.job.state in _LIVE_JOBS
-        }
+        return {key: row.beat for key, row in self._rows.jobs.items() if row.job.state in LIVE_JOBS}
 
     async def take_over(self, job_id: str, *, tenant: str, beat: int, at: datetime) -> bool:
         await asyncio.sleep(0)
         row = self._rows.jobs.get((tenant, job_id))
-        if row is None or row.beat != beat or row.job.state not in _LIVE_JOBS:
+        if row is None or row.beat != beat or row.job.state not in LIVE_JOBS:
             return False
         lost = JobError(code="JOB_LOST", message="The process that ran the job died.")
         self._end(row, replace(row.job, state=JobState.FAILED, error=lost, finished_at=at))
@@ -304,7 +224,7 @@ class FakeJobs:
             for row in self._rows.jobs.values()
             if (row.job.tenant, row.job.project_id) == (tenant, project_id)
         ]
-        return _page(
+        return page(
             sorted(jobs, key=lambda job: (job.started_at, job.id), reverse=True),
             lambda job: job.id,
             scope=("jobs", tenant, project_id),
@@ -316,15 +236,17 @@ class FakeJobs:
 class FakeConversations:
     """Implements ConversationStore."""
 
-    def __init__(self, rows: _Rows) -> None:
+    def __init__(self, rows: Rows) -> None:
         self._rows = rows
 
-    async def create(self, conversation: Conversation) -> None:
+    async def create(self, conversation: Conversation, *, idempotency: str | None = None) -> None:
         await asyncio.sleep(0)
         self._rows.project(conversation.tenant, conversation.project_id)
         if (conversation.tenant, conversation.id) in self._rows.conversations:
             raise ValueError("the id was used before")
         self._rows.conversations[conversation.tenant, conversation.id] = conversation
+        if idempotency is not None:
+            self._rows.answered[conversation.tenant, conversation.id] = [idempotency]
 
     async def get(self, conversation_id: str, *, principal: Principal) -> Conversation:
         await asyncio.sleep(0)
@@ -339,7 +261,7 @@ class FakeConversations:
             for conversation in self._rows.conversations.values()
             if (conversation.tenant, conversation.subject) == (principal.tenant, principal.subject)
         ]
-        return _page(
+        return page(
             sorted(mine, key=lambda one: (one.created_at, one.id), reverse=True),
             lambda conversation: conversation.id,
             scope=("conversations", principal.tenant, principal.subject),
@@ -368,7 +290,7 @@ class FakeConversations:
         self, conversation_id: str, *, principal: Principal, cursor: str | None, limit: int
     ) -> Page[Message]:
         await asyncio.sleep(0)
-        return _page(
+        return page(
             self._messages(conversation_id, principal),
             lambda message: message.id,
             scope=("messages", principal.tenant, principal.subject, conversation_id),
@@ -381,106 +303,3 @@ class FakeConversations:
     ) -> Sequence[Message]:
         await asyncio.sleep(0)
         return self._messages(conversation_id, principal)[-limit:]
-
-
-class FakeRuns:
-    """Implements RunStore."""
-
-    def __init__(self, rows: _Rows) -> None:
-        self._rows = rows
-
-    def _live(self, run_id: str, tenant: str) -> Run | None:
-        run = self._rows.runs.get((tenant, run_id))
-        return run if run is not None and run.state in LIVE_STATES else None
-
-    def _append(self, message: Message, tenant: str) -> None:
-        self._rows.messages.setdefault((tenant, message.conversation_id), []).append(message)
-
-    async def begin(self, run: Run, *, question: Message, title: str) -> None:
-        await asyncio.sleep(0)
-        principal = Principal(tenant=run.tenant, subject=run.subject)
-        conversation = self._rows.conversation(run.conversation_id, principal)
-        for other in self._rows.runs.values():
-            if (other.tenant, other.conversation_id) == (run.tenant, run.conversation_id) and (
-                other.state in LIVE_STATES
-            ):
-                raise ThreadBusy(f"run {other.id!r} is under way", run_id=other.id)
-        if (run.tenant, run.id) in self._rows.runs:
-            raise ValueError("the id was used before")
-        self._rows.runs[run.tenant, run.id] = run
-        self._append(question, run.tenant)
-        if conversation.title is None:
-            titled = replace(conversation, title=title)
-            self._rows.conversations[run.tenant, run.conversation_id] = titled
-
-    async def beat(self, run_id: str, *, tenant: str, owner: str, state: RunState) -> None:
-        await asyncio.sleep(0)
-        run = self._live(run_id, tenant)
-        if run is None or run.lease_owner != owner:
-            raise LeaseLost(f"run {run_id!r} has ended, or has another owner")
-        self._rows.runs[tenant, run_id] = replace(run, beat=run.beat + 1, state=state)
-
-    async def end(
-        self,
-        run_id: str,
-        *,
-        tenant: str,
-        owner: str,
-        state: RunState,
-        terminator: Terminator,
-        event_id: int,
-        answer: Message | None,
-        at: datetime,
-    ) -> Run:
-        await asyncio.sleep(0)
-        run = self._rows.runs.get((tenant, run_id))
-        if run is None:
-            raise RunNotFound(f"no run {run_id!r}")
-        if run.state not in LIVE_STATES:
-            return run
-        if run.lease_owner != owner:
-            raise LeaseLost(f"run {run_id!r} has another owner")
-        run = replace(run, state=state, terminator=terminator, last_event_id=event_id, ended_at=at)
-        self._rows.runs[tenant, run_id] = run
-        if answer is not None:
-            self._append(answer, tenant)
-        return run
-
-    async def get(self, run_id: str, *, principal: Principal) -> Run:
-        await asyncio.sleep(0)
-        run = self._rows.runs.get((principal.tenant, run_id))
-        if run is None or run.subject != principal.subject:
-            raise RunNotFound(f"no run {run_id!r}")
-        return run
-
-    async def live(self) -> Mapping[Key, int]:
-        await asyncio.sleep(0)
-        return {key: run.beat for key, run in self._rows.runs.items() if run.state in LIVE_STATES}
-
-    async def end_dead(
-        self,
-        run_id: str,
-        *,
-        tenant: str,
-        beat: int,
-        terminator: Terminator,
-        event_id: int,
-        answer: Message,
-        at: datetime,
-    ) -> bool:
-        await asyncio.sleep(0)
-        run = self._live(run_id, tenant)
-        if run is None or run.beat != beat:
-            return False
-        self._rows.runs[tenant, run_id] = replace(
-            run,
-            state=RunState.FAILED,
-            terminator=replace(terminator, message_id=run.message_id),
-            last_event_id=event_id,
-            ended_at=at,
-        )
-        kept = replace(
-            answer, id=run.message_id, conversation_id=run.conversation_id, run_id=run.id
-        )
-        self._append(kept, tenant)
-        return True

@@ -7,6 +7,8 @@ from typing import Protocol, cast
 from ibid.domain.conversations import Message, Run
 from ibid.domain.events import Done, Entry, Failed, Terminator, TokenDelta
 from ibid.ports.conversations import ConversationStore
+from ibid.ports.feedback import FeedbackStore
+from ibid.ports.idempotency import IdempotencyStore
 from ibid.ports.projects import JobStore, ProjectStore
 from ibid.ports.runs import RunStore
 from ibid.runs.engine import RunEngine
@@ -21,7 +23,7 @@ LIMITS = RunLimits(run_timeout_s=60.0, stop_s=0.2, keep_s=0.2, beat_s=5.0, term_
 
 
 class Records(Protocol):
-    """The four stores of one app store."""
+    """The stores of one app store."""
 
     @property
     def projects(self) -> ProjectStore: ...
@@ -31,6 +33,10 @@ class Records(Protocol):
     def conversations(self) -> ConversationStore: ...
     @property
     def runs(self) -> RunStore: ...
+    @property
+    def idempotency(self) -> IdempotencyStore: ...
+    @property
+    def feedback(self) -> FeedbackStore: ...
 
 
 class Bench:

@@ -3,11 +3,26 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-from ibid.domain.answers import FinishReason, GroundingWarning, Intent, TurnInput, TurnResult
-from ibid.domain.conversations import Conversation, Message, Run, RunState
-from ibid.domain.events import CitationsFound, Phase, StatusChanged, TokenDelta, TurnEvent
+from ibid.domain.answers import (
+    Clarification,
+    FinishReason,
+    GroundingWarning,
+    Intent,
+    TurnInput,
+    TurnResult,
+)
+from ibid.domain.conversations import Conversation, Message, Run, RunState, run_id
+from ibid.domain.events import (
+    CitationsFound,
+    Done,
+    Paused,
+    Phase,
+    StatusChanged,
+    TokenDelta,
+    TurnEvent,
+)
 from ibid.domain.passages import Citation
 from ibid.domain.principals import Principal
 from ibid.domain.projects import (
@@ -19,10 +34,12 @@ from ibid.domain.projects import (
     ProjectStatus,
     Role,
 )
+from ibid.ports.runs import PlaceLimits
 from ibid.runs.turns import NewTurn, Proceed, Work
 
 ANN = Principal(tenant="acme", subject="ann")
 NOON = datetime(2026, 1, 2, 12, 0, 0, 1, tzinfo=UTC)
+PLACES = PlaceLimits(tenant=1_000, subject=1_000)
 
 
 def a_project(project_id: str = "p1", *, principal: Principal = ANN) -> Project:
@@ -76,20 +93,30 @@ def a_conversation(
     )
 
 
-def a_run(run_id: str = "r1", *, conversation_id: str = "c1", principal: Principal = ANN) -> Run:
-    """A running run of the owner `me`."""
+def a_run(number: int = 1, *, conversation_id: str = "c1", principal: Principal = ANN) -> Run:
+    """A running run of the owner `me`, the first of its turn."""
+    name = run_id(conversation_id, number)
     return Run(
         tenant=principal.tenant,
         subject=principal.subject,
-        id=run_id,
+        id=name,
+        number=number,
+        turn_id=name,
         conversation_id=conversation_id,
         project_id="p1",
-        message_id=f"answer of {run_id}",
+        message_id=f"answer of {name}",
         state=RunState.RUNNING,
         lease_owner="me",
         beat=0,
         created_at=NOON,
     )
+
+
+def a_resumption(paused: Run, number: int) -> Run:
+    """A running run that resumes a paused one."""
+    principal = Principal(tenant=paused.tenant, subject=paused.subject)
+    run = a_run(number, conversation_id=paused.conversation_id, principal=principal)
+    return replace(run, resumes=paused.id, turn_id=paused.turn_id)
 
 
 def a_question(run: Run, text: str = "Where is the app made?") -> Message:
@@ -137,6 +164,32 @@ def an_answer(run: Run, text: str = "In `create_app` [1].") -> Message:
         grounding_warnings=(GroundingWarning.WEAK_EVIDENCE,),
         retrieval_attempts=2,
         degraded=("grade",),
+    )
+
+
+def a_done(run: Run) -> Done:
+    """The terminator of a run that ended well."""
+    return Done(
+        message_id=run.message_id,
+        model="scripted",
+        finish_reason=FinishReason.STOP,
+        cited_indexes=(1, 2),
+        grounding_warnings=(GroundingWarning.UNKNOWN_PATHS, GroundingWarning.WEAK_EVIDENCE),
+        intent=Intent.CODEBASE_QUESTION,
+        retrieval_attempts=2,
+        citations=(a_citation(1), a_citation(2, cited=False)),
+        degraded=("classify", "grade"),
+    )
+
+
+def a_pause(run: Run) -> Paused:
+    """The terminator of a run that asks which of two is meant, until a day after noon."""
+    return Paused(
+        message_id=run.message_id,
+        interrupt_id=f"interrupt of {run.id}",
+        node="clarify",
+        clarification=Clarification(question="Which one?", options=("this one", "that one")),
+        expires_at=NOON + timedelta(days=1),
     )
 
 

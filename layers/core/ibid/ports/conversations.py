@@ -15,8 +15,12 @@ class ConversationStore(Protocol):
     Every method may raise StoreUnavailable.
     """
 
-    async def create(self, conversation: Conversation) -> None:
+    async def create(self, conversation: Conversation, *, idempotency: str | None = None) -> None:
         """Keep a new conversation.
+
+        Args:
+            conversation: With an id that was never used.
+            idempotency: The id of the idempotency record that it answers, deleted with it.
 
         Raises:
             ProjectNotFound: Its project was deleted meanwhile.
@@ -48,7 +52,10 @@ class ConversationStore(Protocol):
         """
 
     async def delete(self, conversation_id: str, *, principal: Principal) -> None:
-        """Remove the conversation, its messages and its runs; nothing can be kept in it again.
+        """Remove the conversation; nothing can be kept in it again.
+
+        With it go its messages, runs, journals and feedback, and the idempotency records that it
+        and its runs answered. Its checkpoint threads are another store's.
 
         Raises:
             ConversationNotFound: The principal has none of this id.

@@ -1,5 +1,7 @@
 """Where the answers to requests with an Idempotency-Key are kept."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,6 +21,12 @@ class KeyScope:
     method: str
     path: str
     key: str
+
+    @property
+    def record_id(self) -> str:
+        """The id of its record: a digest, so that it tells nothing and fits anywhere."""
+        parts = json.dumps([self.tenant, self.subject, self.method, self.path, self.key])
+        return hashlib.sha256(parts.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +51,7 @@ class KeyRecord:
     """One key as it is kept.
 
     Attributes:
-        id: Of the record; a digest of the scope, safe to keep elsewhere.
+        id: `KeyScope.record_id`, safe to keep elsewhere.
         fingerprint: A digest of the request's body and of what else makes it another request.
         owner: The request that works on it; random.
         beat: Raised by the owner while it works, so that a dead one is found out.

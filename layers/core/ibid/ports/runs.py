@@ -64,6 +64,8 @@ class Kept:
 class RunStore(Protocol):
     """Runs, each with its journal, its lease and its one terminator.
 
+    A conversation has at most one running run, and at most one pause that is pending: a paused
+    run, neither resumed nor expired. While there is one, no other turn begins or is admitted.
     Every transition is one conditional write, and is on record before it returns. A run's lease
     is dead only when its counter (`beat`) did not move for a full term on the observer's own
     monotonic clock; only its owner's writes move it. Reads see every acknowledged write.
@@ -83,7 +85,8 @@ class RunStore(Protocol):
     ) -> Begun:
         """Keep a new run and the asker's message, if the conversation is free.
 
-        A conversation without a title gets `title`.
+        A conversation without a title gets `title`. A stale number is told before a busy thread,
+        and that before a pending pause.
 
         Args:
             run: Its `number` is one above the conversation's newest run; `state` is ignored.
@@ -98,7 +101,7 @@ class RunStore(Protocol):
             ConversationNotFound: The run's principal has no such conversation.
             RunNumberTaken: The conversation has begun another run than the one before it.
             ThreadBusy: Another run of the conversation is live; the error names it.
-            PausePending: The conversation's newest run is paused, neither resumed nor expired.
+            PausePending: A run of the conversation is paused, neither resumed nor expired.
         """
 
     async def admit(self, run: Run, *, limits: PlaceLimits) -> bool:
@@ -109,7 +112,7 @@ class RunStore(Protocol):
 
         Raises:
             LeaseLost: It has ended, has another owner, or is gone.
-            PausePending: The run before it has paused.
+            PausePending: A run before it has paused, and is neither resumed nor expired.
         """
 
     async def resume(
@@ -127,7 +130,8 @@ class RunStore(Protocol):
 
         All in one write: a decision is never kept without a run that carries it out. Also taken
         where the run that resumed it before has failed, been cancelled or timed out, is the
-        conversation's newest, and had the same decision: then that one is resumed again.
+        conversation's newest, and had the same decision: then that one is resumed again. A pause
+        that is resolved or expired is told before a stale number.
 
         Args:
             run: Its `resumes` is `paused`, its `turn_id` and `project_id` the paused run's.
@@ -141,7 +145,7 @@ class RunStore(Protocol):
         Raises:
             RunNotFound: The run's principal has no such paused run.
             RunNumberTaken: As for `begin`.
-            NothingPending: The run is not a paused one, or not of the conversation's last turn.
+            NothingPending: The run is not a paused one.
             PauseResolved: It carries `resumed_by` already; the error names that run.
             PauseExpired: It has expired.
         """
@@ -151,6 +155,9 @@ class RunStore(Protocol):
     ) -> Appended:
         """Keep the next entries of the journal and move the counter; none only moves it.
 
+        A write whose answer was lost may be tried again with the same `beat`, with more entries
+        too: what is kept already is not kept twice.
+
         Args:
             run: As `begin` returned it.
             beat: The counter as the last write told it; at first the run's own.
@@ -159,7 +166,7 @@ class RunStore(Protocol):
             expires_at: After it the journal may be removed.
 
         Raises:
-            LeaseLost: It has ended, has another owner, or is gone. Nothing was kept.
+            LeaseLost: It has ended, has another owner or counter, or is gone. Nothing was kept.
         """
 
     async def is_cancelled(self, run: Run, *, beat: int) -> bool:
@@ -203,7 +210,7 @@ class RunStore(Protocol):
 
         Raises:
             RunNotFound: The run or its conversation was deleted meanwhile; nothing is written.
-            LeaseLost: It is live and has another owner; nothing is written.
+            LeaseLost: It is live and has another owner or counter; nothing is written.
         """
 
     async def request_cancel(self, run_id: str, *, principal: Principal) -> Run:
