@@ -179,10 +179,10 @@ def streaming() -> str:
 
 
 def importing() -> str:
-    """Import time of `ibid.bootstrap`."""
+    """Import time of `ibid.bootstrap.runtime`."""
     figures = imports.measure()
     return table(
-        ("bare third-party imports", "`import ibid.bootstrap`", "ratio", "asked"),
+        ("bare third-party imports", "`import ibid.bootstrap.runtime`", "ratio", "asked"),
         [
             (
                 f"{figures['bare_s']:.2f} s",

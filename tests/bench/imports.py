@@ -1,4 +1,4 @@
-"""How long `ibid.bootstrap` takes to import, beside its bare third-party imports."""
+"""How long `ibid.bootstrap.runtime` takes to import, beside its bare third-party imports."""
 
 import ast
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 ROUNDS = 7
 LOADED = """
 import json, sys
-import ibid.bootstrap
+import ibid.bootstrap.runtime
 print(json.dumps({n: m.__file__ for n, m in sys.modules.items() if n.split(".")[0] == "ibid"}))
 """
 TIMED = """
@@ -41,7 +41,7 @@ def third_party() -> list[str]:
 def measure() -> dict[str, float]:
     """Import both ways in fresh interpreters, in turn, and compare the medians."""
     bare = TIMED.format(imports="\n".join(f"import {name}" for name in third_party()))
-    whole = TIMED.format(imports="import ibid.bootstrap")
+    whole = TIMED.format(imports="import ibid.bootstrap.runtime")
     _run(bare), _run(whole)
     times: dict[str, list[float]] = {"bare": [], "whole": []}
     for _ in range(ROUNDS):

@@ -8,7 +8,7 @@ from pathlib import Path
 import uvicorn
 import uvloop
 
-from ibid.bootstrap import open_runtime
+from ibid.bootstrap.runtime import open_runtime
 from ibid.cli.index import begin_indexing
 from ibid.domain.projects import JobState
 from ibid.settings import read_settings

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from ibid.bootstrap import open_runtime
+from ibid.bootstrap.runtime import open_runtime
 from ibid.cli.index import begin_indexing, watch_job
 from ibid.cli.logs import log_to_stderr
 from ibid.cli.workspace import ask

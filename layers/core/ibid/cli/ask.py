@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.markup import escape
 
-from ibid.bootstrap import Runtime, open_runtime
+from ibid.bootstrap.runtime import Runtime, open_runtime
 from ibid.cli.environment import settings_for
 from ibid.cli.running import run
 from ibid.cli.terminal import is_text, printable

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ibid.bootstrap import Runtime, open_runtime
+from ibid.bootstrap.runtime import Runtime, open_runtime
 from ibid.cli.environment import settings_for
 from ibid.cli.running import run
 from ibid.cli.terminal import is_text, printable

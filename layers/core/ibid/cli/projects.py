@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from ibid.bootstrap import open_runtime
+from ibid.bootstrap.runtime import open_runtime
 from ibid.cli.environment import settings_for
 from ibid.cli.running import run
 from ibid.cli.terminal import printable

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import uvicorn
 from rich.console import Console
 
-from ibid.bootstrap import DRAIN_S, Runtime, open_runtime
+from ibid.bootstrap.runtime import DRAIN_S, Runtime, open_runtime
 from ibid.cli.environment import settings_for
 from ibid.cli.first_question import first_question
 from ibid.cli.index import begin_indexing, place_of, tell_outcome, watch_job

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import AsyncIterator, Sequence
 from pathlib import PurePath
 
-from ibid.bootstrap import Runtime
+from ibid.bootstrap.runtime import Runtime
 from ibid.domain.answers import Style
 from ibid.domain.conversations import Conversation
 from ibid.domain.projects import Project, ProjectSettings, ProjectStatus, Role
