@@ -9,8 +9,7 @@ from ibid.adapters.folder_objects import FolderObjects
 from ibid.adapters.sqlite.records import SqliteRecords
 from ibid.ports.objects import ObjectStore
 from tests.fakes.objects import FakeObjects
-from tests.fakes.records import FakeRecords
-from tests.fakes.run_bench import Records
+from tests.fakes.records import FakeRecords, Records
 
 
 @pytest.fixture(params=["fake", "embedded"])

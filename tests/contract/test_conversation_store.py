@@ -15,7 +15,7 @@ from ibid.domain.errors import (
 from ibid.domain.principals import Principal
 from ibid.runs.terminator import terminator
 from tests.contract.odd import ODD
-from tests.fakes.run_bench import Records
+from tests.fakes.records import Records
 from tests.fakes.samples import (
     ANN,
     NOON,

@@ -9,7 +9,7 @@ import pytest
 from ibid.domain.errors import JobNotFound, LeaseLost, ProjectNotFound, ValidationFailed
 from ibid.domain.projects import JobError, JobState, JobStatistics, ProjectStatus
 from tests.contract.odd import ODD
-from tests.fakes.run_bench import Records
+from tests.fakes.records import Records
 from tests.fakes.samples import NOON, a_job, a_project
 
 SOME = JobStatistics(

@@ -25,7 +25,7 @@ from ibid.domain.projects import (
     UploadSource,
 )
 from tests.contract.odd import ODD
-from tests.fakes.run_bench import Records
+from tests.fakes.records import Records
 from tests.fakes.samples import (
     ANN,
     NOON,

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Protocol
 
 from ibid.domain.conversations import Conversation, Message
 from ibid.domain.errors import JobNotFound, LeaseLost
@@ -19,9 +20,31 @@ from ibid.domain.projects import (
     ProjectStatus,
     Source,
 )
+from ibid.ports.conversations import ConversationStore
+from ibid.ports.feedback import FeedbackStore
+from ibid.ports.idempotency import IdempotencyStore
+from ibid.ports.projects import JobStore, ProjectStore
+from ibid.ports.runs import RunStore
 from tests.fakes.key_records import FakeFeedback, FakeIdempotency
 from tests.fakes.rows import LIVE_JOBS, Key, Leased, Rows, page
 from tests.fakes.run_records import FakeRuns
+
+
+class Records(Protocol):
+    """The stores of one app store."""
+
+    @property
+    def projects(self) -> ProjectStore: ...
+    @property
+    def jobs(self) -> JobStore: ...
+    @property
+    def conversations(self) -> ConversationStore: ...
+    @property
+    def runs(self) -> RunStore: ...
+    @property
+    def idempotency(self) -> IdempotencyStore: ...
+    @property
+    def feedback(self) -> FeedbackStore: ...
 
 
 class FakeRecords:
@@ -245,8 +268,7 @@ class FakeConversations:
         if (conversation.tenant, conversation.id) in self._rows.conversations:
             raise ValueError("the id was used before")
         self._rows.conversations[conversation.tenant, conversation.id] = conversation
-        if idempotency is not None:
-            self._rows.answered[conversation.tenant, conversation.id] = [idempotency]
+        self._rows.bind_key(idempotency, conversation.tenant, conversation.id)
 
     async def get(self, conversation_id: str, *, principal: Principal) -> Conversation:
         await asyncio.sleep(0)

@@ -40,10 +40,11 @@ class Journal:
 
 @dataclass
 class KeyRow:
-    """An idempotency record and when it ends."""
+    """An idempotency record, when it ends, and the conversation that it goes with."""
 
     record: KeyRecord
     expires_at: datetime
+    conversation_id: str | None = None
 
 
 @dataclass
@@ -57,7 +58,6 @@ class Rows:
     runs: dict[Key, Run] = field(default_factory=dict)
     journals: dict[Key, Journal] = field(default_factory=dict)  # by run
     keys: dict[Key, KeyRow] = field(default_factory=dict)
-    answered: dict[Key, list[str]] = field(default_factory=dict)  # idempotency, by conversation
     feedback: dict[tuple[str, str, str], Feedback] = field(default_factory=dict)
 
     def live_job(self, tenant: str, project_id: str) -> Job | None:
@@ -90,12 +90,19 @@ class Rows:
             if (run.tenant, run.conversation_id) == (tenant, conversation_id):
                 yield run
 
+    def bind_key(self, record_id: str | None, tenant: str, conversation_id: str) -> None:
+        """Let an idempotency record go with a conversation, if there is such a record."""
+        row = None if record_id is None else self.keys.get((tenant, record_id))
+        if row is not None:
+            row.conversation_id = conversation_id
+
     def drop_conversation(self, key: Key) -> None:
         """Remove a conversation and all that hangs on it."""
         del self.conversations[key]
         self.messages.pop(key, None)
-        for record_id in self.answered.pop(key, []):
-            self.keys.pop((key[0], record_id), None)
+        for of, row in list(self.keys.items()):
+            if (of[0], row.conversation_id) == key:
+                del self.keys[of]
         for run in self.runs_of(*key):
             del self.runs[run.tenant, run.id]
             del self.journals[run.tenant, run.id]

@@ -2,41 +2,21 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Protocol, cast
+from typing import cast
 
 from ibid.domain.conversations import Message, Run
 from ibid.domain.events import Done, Entry, Failed, Terminator, TokenDelta
 from ibid.ports.conversations import ConversationStore
-from ibid.ports.feedback import FeedbackStore
-from ibid.ports.idempotency import IdempotencyStore
-from ibid.ports.projects import JobStore, ProjectStore
 from ibid.ports.runs import RunStore
 from ibid.runs.engine import RunEngine
 from ibid.runs.limits import RunLimits
 from ibid.runs.live_run import LiveRun
 from tests.fakes.clock import FakeClock
 from tests.fakes.faults import At, Faulty
-from tests.fakes.records import FakeRecords
+from tests.fakes.records import FakeRecords, Records
 from tests.fakes.samples import ANN, a_conversation, a_project, a_turn, scripted_work
 
 LIMITS = RunLimits(run_timeout_s=60.0, stop_s=0.2, keep_s=0.2, beat_s=5.0, term_s=15.0, unread=8)
-
-
-class Records(Protocol):
-    """The stores of one app store."""
-
-    @property
-    def projects(self) -> ProjectStore: ...
-    @property
-    def jobs(self) -> JobStore: ...
-    @property
-    def conversations(self) -> ConversationStore: ...
-    @property
-    def runs(self) -> RunStore: ...
-    @property
-    def idempotency(self) -> IdempotencyStore: ...
-    @property
-    def feedback(self) -> FeedbackStore: ...
 
 
 class Bench:

@@ -325,8 +325,7 @@ class FakeRuns:
         before = self._rows.messages.setdefault(place, [])
         begun = Begun(run=kept, messages=before[len(before) - min(history, len(before)) :])
         before.append(question)
-        if idempotency is not None:
-            self._rows.answered.setdefault(place, []).append(idempotency)
+        self._rows.bind_key(idempotency, *place)
         return begun
 
     def _extend(self, kept: Run, entries: Sequence[Entry], expires_at: datetime) -> int:

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from ibid.adapters.records import codec, cursors
-from ibid.adapters.sqlite import messages
+from ibid.adapters.sqlite import keys, messages
 from ibid.adapters.sqlite.database import Database
 from ibid.domain.conversations import Conversation, Message
 from ibid.domain.errors import ConversationNotFound, ProjectNotFound
@@ -27,7 +27,7 @@ class SqliteConversations:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def create(self, conversation: Conversation) -> None:
+    async def create(self, conversation: Conversation, *, idempotency: str | None = None) -> None:
         """Keep a new conversation."""
 
         def work(connection: sqlite3.Connection) -> None:
@@ -38,7 +38,11 @@ class SqliteConversations:
             if project is None:
                 raise ProjectNotFound(f"no project {conversation.project_id!r}")
             connection.execute(
-                "INSERT INTO conversations VALUES (?, ?, ?, ?, ?, ?, ?)",
+                """
+                INSERT INTO conversations (
+                    tenant, subject, id, project_id, title, reply_language, created_at
+                ) VALUES (?, ?, ?, ?, ?, ?, ?)
+                """,
                 (
                     conversation.tenant,
                     conversation.subject,
@@ -49,6 +53,7 @@ class SqliteConversations:
                     codec.moment_to_int(conversation.created_at),
                 ),
             )
+            keys.bind(connection, idempotency, conversation.tenant, conversation.id)
 
         await self._database.write(work)
 
@@ -95,7 +100,7 @@ class SqliteConversations:
         return await self._database.write(work)
 
     async def delete(self, conversation_id: str, *, principal: Principal) -> None:
-        """Remove the conversation, its messages and its runs, from the file's bytes too."""
+        """Remove the conversation and all that hangs on it, from the file's bytes too."""
 
         def work(connection: sqlite3.Connection) -> None:
             find(connection, conversation_id, principal)
@@ -138,14 +143,7 @@ class SqliteConversations:
 
         def work(connection: sqlite3.Connection) -> Sequence[Message]:
             find(connection, conversation_id, principal)
-            rows = connection.execute(
-                """
-                SELECT * FROM messages WHERE tenant = ? AND conversation_id = ?
-                ORDER BY position DESC LIMIT ?
-                """,
-                (principal.tenant, conversation_id, limit),
-            ).fetchall()
-            return [messages.read(row) for row in reversed(rows)]
+            return messages.latest(connection, principal.tenant, conversation_id, limit=limit)
 
         return await self._database.read(work)
 
@@ -176,4 +174,5 @@ def _conversation(row: sqlite3.Row) -> Conversation:
         title=row["title"],
         reply_language=row["reply_language"],
         created_at=codec.moment_from_int(row["created_at"]),
+        runs_begun=row["runs_begun"],
     )

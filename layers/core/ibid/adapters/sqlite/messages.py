@@ -1,6 +1,7 @@
 """Message rows: a conversation's, by position from 1."""
 
 import sqlite3
+from collections.abc import Sequence
 
 from ibid.adapters.records import codec
 from ibid.domain.conversations import Message
@@ -27,6 +28,20 @@ def append(connection: sqlite3.Connection, message: Message, *, tenant: str) -> 
             message.conversation_id,
         ),
     )
+
+
+def latest(
+    connection: sqlite3.Connection, tenant: str, conversation_id: str, *, limit: int
+) -> Sequence[Message]:
+    """Return a conversation's last messages, oldest first."""
+    rows = connection.execute(
+        """
+        SELECT * FROM messages WHERE tenant = ? AND conversation_id = ?
+        ORDER BY position DESC LIMIT ?
+        """,
+        (tenant, conversation_id, limit),
+    ).fetchall()
+    return [read(row) for row in reversed(rows)]
 
 
 def read(row: sqlite3.Row) -> Message:

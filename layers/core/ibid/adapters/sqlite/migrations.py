@@ -7,6 +7,7 @@ steps that a file lacks run in one transaction, so it is never seen between two 
 import sqlite3
 from collections.abc import Callable, Sequence
 
+from ibid.adapters.sqlite.schema_2 import to_schema_2
 from ibid.domain.errors import Misconfigured, SchemaTooNew
 
 Step = Callable[[sqlite3.Connection], None]
@@ -133,7 +134,7 @@ def _to_schema_1(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-STEPS: Sequence[Step] = (_to_schema_1,)
+STEPS: Sequence[Step] = (_to_schema_1, to_schema_2)
 
 
 def migrate(

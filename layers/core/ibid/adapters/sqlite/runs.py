@@ -1,18 +1,20 @@
-"""Runs in the app store; a run is live until it has an `ended_at`."""
+"""Runs, their journals and their pauses in the app store."""
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from ibid.adapters.records import codec
-from ibid.adapters.sqlite import messages
-from ibid.adapters.sqlite.conversations import find
+from ibid.adapters.records import codec, cursors
+from ibid.adapters.sqlite import messages, run_journal, run_rows, run_starts
+from ibid.adapters.sqlite.conversations import find as find_conversation
 from ibid.adapters.sqlite.database import Database
 from ibid.domain.conversations import Message, Run, RunState
-from ibid.domain.errors import LeaseLost, RunNotFound, ThreadBusy
-from ibid.domain.events import Terminator
+from ibid.domain.errors import RunNotFound
+from ibid.domain.events import Entry, Terminator
+from ibid.domain.pages import Page
 from ibid.domain.principals import Principal
+from ibid.ports.runs import Appended, Begun, Kept, PlaceLimits
 
 
 class SqliteRuns:
@@ -21,108 +23,176 @@ class SqliteRuns:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def begin(self, run: Run, *, question: Message, title: str) -> None:
-        """Keep a new run and the asker's message in one write, if the conversation is free."""
+    async def begin(
+        self,
+        run: Run,
+        *,
+        question: Message,
+        title: str,
+        limits: PlaceLimits,
+        behind: bool = False,
+        history: int = 0,
+        idempotency: str | None = None,
+    ) -> Begun:
+        """Keep a new run and the asker's message, if the conversation is free."""
+        return await self._database.write(
+            lambda connection: run_starts.begin(
+                connection,
+                run,
+                question=question,
+                title=title,
+                limits=limits,
+                behind=behind,
+                history=history,
+                idempotency=idempotency,
+            )
+        )
 
-        def work(connection: sqlite3.Connection) -> None:
-            find(connection, run.conversation_id, Principal(tenant=run.tenant, subject=run.subject))
-            live = connection.execute(
-                """
-                SELECT id FROM runs
-                WHERE tenant = ? AND conversation_id = ? AND ended_at IS NULL
-                """,
-                (run.tenant, run.conversation_id),
-            ).fetchone()
-            if live is not None:
-                msg = f"run {live['id']!r} is under way on conversation {run.conversation_id!r}"
-                raise ThreadBusy(msg, run_id=live["id"])
+    async def admit(self, run: Run, *, limits: PlaceLimits) -> bool:
+        """Make a queued run `running` if there is a place and no live run before it."""
+        return await self._database.write(
+            lambda connection: run_starts.admit(connection, run, limits)
+        )
+
+    async def resume(
+        self,
+        run: Run,
+        *,
+        paused: str,
+        decision: str,
+        question: Message,
+        limits: PlaceLimits,
+        history: int = 0,
+        idempotency: str | None = None,
+    ) -> Begun:
+        """Keep the run that resumes a paused one, which then carries `resumed_by`."""
+        return await self._database.write(
+            lambda connection: run_starts.resume(
+                connection,
+                run,
+                paused=paused,
+                decision=decision,
+                question=question,
+                limits=limits,
+                history=history,
+                idempotency=idempotency,
+            )
+        )
+
+    async def append(
+        self, run: Run, *, beat: int, entries: Sequence[Entry], expires_at: datetime
+    ) -> Appended:
+        """Keep the next entries of the journal and move the counter; none only moves it."""
+
+        def work(connection: sqlite3.Connection) -> Appended:
+            kept = run_rows.find_owned(connection, run, beat=beat)
+            last = run_journal.extend(connection, kept, entries, expires_at)
             connection.execute(
-                "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    run.tenant,
-                    run.id,
-                    run.subject,
-                    run.conversation_id,
-                    run.project_id,
-                    run.message_id,
-                    run.state,
-                    run.lease_owner,
-                    run.beat,
-                    codec.moment_to_int(run.created_at),
-                    None,
-                    0,
-                    None,
-                ),
+                "UPDATE runs SET beat = ?, last_event_id = ? WHERE tenant = ? AND id = ?",
+                (beat + 1, last, run.tenant, run.id),
             )
-            messages.append(connection, question, tenant=run.tenant)
-            connection.execute(
-                "UPDATE conversations SET title = ? WHERE tenant = ? AND id = ? AND title IS NULL",
-                (title, run.tenant, run.conversation_id),
-            )
+            return Appended(beat=beat + 1, cancel_requested=kept.cancel_requested)
 
-        await self._database.write(work)
+        return await self._database.write(work)
 
-    async def beat(self, run_id: str, *, tenant: str, owner: str, state: RunState) -> None:
-        """Raise the run's counter and set its live state."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            changed = connection.execute(
-                """
-                UPDATE runs SET beat = beat + 1, state = ?
-                WHERE tenant = ? AND id = ? AND lease_owner = ? AND ended_at IS NULL
-                """,
-                (state, tenant, run_id, owner),
-            )
-            if changed.rowcount == 0:
-                raise LeaseLost(f"run {run_id!r} has ended, or has another owner")
-
-        await self._database.write(work)
+    async def is_cancelled(self, run: Run, *, beat: int) -> bool:
+        """Tell if somebody asked to stop the run, by a read alone."""
+        return await self._database.read(
+            lambda connection: run_rows.find_owned(connection, run, beat=beat).cancel_requested
+        )
 
     async def end(
         self,
-        run_id: str,
+        run: Run,
         *,
-        tenant: str,
-        owner: str,
+        beat: int,
         state: RunState,
         terminator: Terminator,
+        entries: Sequence[Entry],
         event_id: int,
-        answer: Message | None,
+        answer: Message,
         at: datetime,
+        expires_at: datetime,
     ) -> Run:
-        """Keep the terminator and the assistant message in one write; the first end wins."""
+        """Keep the last entries, the terminator and the answer; the first end wins."""
 
         def work(connection: sqlite3.Connection) -> Run:
-            run = _find(connection, tenant, run_id)
-            if run is None:
-                raise RunNotFound(f"no run {run_id!r}")
-            if run.ended_at is not None:
-                return run
-            if run.lease_owner != owner:
-                raise LeaseLost(f"run {run_id!r} has another owner")
+            kept = run_rows.find(connection, run.tenant, run.id)
+            if kept is None:
+                raise RunNotFound(f"no run {run.id!r}")
+            if kept.ended_at is not None:
+                return kept
+            kept = run_rows.find_owned(connection, run, beat=beat)
+            last = run_journal.extend(connection, kept, entries, expires_at)
+            if event_id != last + 1:
+                raise ValueError(f"the terminator has id {event_id}, not {last + 1}")
             ended = replace(
-                run, state=state, terminator=terminator, last_event_id=event_id, ended_at=at
+                kept, state=state, terminator=terminator, last_event_id=event_id, ended_at=at
             )
-            _keep_end(connection, ended)
-            if answer is not None:
-                messages.append(connection, answer, tenant=tenant)
+            run_rows.update_end(connection, ended)
+            messages.append(connection, answer, tenant=run.tenant)
             return ended
+
+        return await self._database.write(work)
+
+    async def request_cancel(self, run_id: str, *, principal: Principal) -> Run:
+        """Ask the owner of a live run to stop."""
+
+        def work(connection: sqlite3.Connection) -> Run:
+            connection.execute(
+                """
+                UPDATE runs SET cancel_requested = 1
+                WHERE tenant = ? AND subject = ? AND id = ? AND ended_at IS NULL
+                """,
+                (principal.tenant, principal.subject, run_id),
+            )
+            return run_rows.find_mine(connection, run_id, principal)
 
         return await self._database.write(work)
 
     async def get(self, run_id: str, *, principal: Principal) -> Run:
         """Return one run."""
+        return await self._database.read(
+            lambda connection: run_rows.find_mine(connection, run_id, principal)
+        )
 
-        def work(connection: sqlite3.Connection) -> Run:
-            run = _find(connection, principal.tenant, run_id)
-            if run is None or run.subject != principal.subject:
-                raise RunNotFound(f"no run {run_id!r}")
-            return run
+    async def list_for(
+        self, conversation_id: str, *, principal: Principal, cursor: str | None, limit: int
+    ) -> Page[Run]:
+        """List a conversation's runs, newest first."""
+        scope = ("runs", principal.tenant, principal.subject, conversation_id)
+        start = None if cursor is None else cursors.decode(cursor, int, scope=scope)
 
-        return await self._database.read(work)
+        def work(connection: sqlite3.Connection) -> Sequence[Run]:
+            newest = find_conversation(connection, conversation_id, principal).runs_begun
+            rows = connection.execute(
+                """
+                SELECT * FROM runs WHERE tenant = ? AND conversation_id = ? AND number < ?
+                ORDER BY number DESC LIMIT ?
+                """,
+                (
+                    principal.tenant,
+                    conversation_id,
+                    *([newest + 1] if start is None else start),
+                    limit + 1,
+                ),
+            )
+            return [run_rows.read(row) for row in rows]
+
+        found = await self._database.read(work)
+        if len(found) <= limit:
+            return Page(items=found, next_cursor=None)
+        position = cursors.encode(found[limit - 1].number, scope=scope)
+        return Page(items=found[:limit], next_cursor=position)
+
+    async def entries(self, run: Run, *, after: int, limit: int = 2_000) -> Kept:
+        """Return the entries of a run with ids above `after`, in order."""
+        return await self._database.read(
+            lambda connection: run_journal.read(connection, run, after=after, limit=limit)
+        )
 
     async def live(self) -> Mapping[tuple[str, str], int]:
-        """Return the beat of every live run of every tenant, by (tenant, run id)."""
+        """Return the counter of every live run of every tenant, by (tenant, run id)."""
 
         def work(connection: sqlite3.Connection) -> Mapping[tuple[str, str], int]:
             rows = connection.execute("SELECT tenant, id, beat FROM runs WHERE ended_at IS NULL")
@@ -130,80 +200,76 @@ class SqliteRuns:
 
         return await self._database.read(work)
 
+    async def read_dead(self, run_id: str, *, tenant: str) -> Run | None:
+        """Return a run of any subject, for who ends it; None if it is gone."""
+        return await self._database.read(
+            lambda connection: run_rows.find(connection, tenant, run_id)
+        )
+
     async def end_dead(
         self,
-        run_id: str,
+        run: Run,
         *,
-        tenant: str,
-        beat: int,
         terminator: Terminator,
         event_id: int,
         answer: Message,
         at: datetime,
+        expires_at: datetime,
     ) -> bool:
-        """End a live run as `failed` if its counter still is `beat`; say if this call did."""
+        """End a live run as `failed` if its counter still is `run.beat`; say if this call did."""
 
         def work(connection: sqlite3.Connection) -> bool:
-            run = _find(connection, tenant, run_id)
-            if run is None or run.ended_at is not None or run.beat != beat:
+            kept = run_rows.find(connection, run.tenant, run.id)
+            if kept is None or kept.ended_at is not None or kept.beat != run.beat:
                 return False
+            run_journal.extend(connection, kept, (), expires_at)
             ended = replace(
-                run,
+                kept,
                 state=RunState.FAILED,
-                terminator=replace(terminator, message_id=run.message_id),
+                terminator=terminator,
                 last_event_id=event_id,
                 ended_at=at,
             )
-            _keep_end(connection, ended)
-            kept = replace(
-                answer,
-                id=run.message_id,
-                conversation_id=run.conversation_id,
-                run_id=run.id,
-            )
-            messages.append(connection, kept, tenant=tenant)
+            run_rows.update_end(connection, ended)
+            messages.append(connection, answer, tenant=run.tenant)
             return True
 
         return await self._database.write(work)
 
+    async def due_pauses(self, now: datetime, *, limit: int = 100) -> Sequence[Run]:
+        """Return paused runs of every tenant whose time is over, the longest over first."""
 
-def _keep_end(connection: sqlite3.Connection, run: Run) -> None:
-    connection.execute(
-        """
-        UPDATE runs SET state = ?, terminator = ?, last_event_id = ?, ended_at = ?
-        WHERE tenant = ? AND id = ?
-        """,
-        (
-            run.state,
-            codec.terminator_to_json(run.terminator),
-            run.last_event_id,
-            None if run.ended_at is None else codec.moment_to_int(run.ended_at),
-            run.tenant,
-            run.id,
-        ),
-    )
+        def work(connection: sqlite3.Connection) -> Sequence[Run]:
+            rows = connection.execute(
+                """
+                SELECT * FROM runs
+                WHERE state = 'paused' AND resumed_by IS NULL AND pause_expires_at <= ?
+                ORDER BY pause_expires_at LIMIT ?
+                """,
+                (codec.moment_to_int(now), limit),
+            )
+            return [run_rows.read(row) for row in rows]
 
+        return await self._database.read(work)
 
-def _find(connection: sqlite3.Connection, tenant: str, run_id: str) -> Run | None:
-    row = connection.execute(
-        "SELECT * FROM runs WHERE tenant = ? AND id = ?", (tenant, run_id)
-    ).fetchone()
-    return None if row is None else _run(row)
+    async def expire(self, run: Run) -> bool:
+        """Make a paused run `expired` unless it was resumed; say if it is expired now."""
 
+        def work(connection: sqlite3.Connection) -> bool:
+            connection.execute(
+                """
+                UPDATE runs SET state = 'expired'
+                WHERE tenant = ? AND id = ? AND state = 'paused' AND resumed_by IS NULL
+                """,
+                (run.tenant, run.id),
+            )
+            kept = run_rows.find(connection, run.tenant, run.id)
+            return kept is not None and kept.state is RunState.EXPIRED
 
-def _run(row: sqlite3.Row) -> Run:
-    return Run(
-        tenant=row["tenant"],
-        subject=row["subject"],
-        id=row["id"],
-        conversation_id=row["conversation_id"],
-        project_id=row["project_id"],
-        message_id=row["message_id"],
-        state=RunState(row["state"]),
-        lease_owner=row["lease_owner"],
-        beat=row["beat"],
-        created_at=codec.moment_from_int(row["created_at"]),
-        ended_at=codec.optional_moment(row["ended_at"]),
-        last_event_id=row["last_event_id"],
-        terminator=codec.terminator_from_json(row["terminator"]),
-    )
+        return await self._database.write(work)
+
+    async def purge(self, now: datetime, *, limit: int = 1_000) -> int:
+        """Remove the journals whose retention is over; return how many."""
+        return await self._database.write(
+            lambda connection: run_journal.purge(connection, now, limit=limit)
+        )
