@@ -364,7 +364,7 @@ async def test_an_iterator_that_is_no_generator_is_read_just_as_well() -> None:
     ("arguments", "named"),
     [
         ({"guardrails": True}, "guardrails"),
-        ({"clarify": True, "review": True}, "clarify, review"),
+        ({"guardrails": True, "review": True}, "guardrails, review"),
         ({"propose_target": "checklist"}, "propose_target"),
     ],
 )

@@ -8,22 +8,8 @@ from typing import Final
 
 from ibid.domain.analysis import analyse
 from ibid.domain.languages import detect
+from ibid.domain.question_words import QUESTION_WORDS
 
-# Words that questions are made of: what remains is what they ask about.
-_SCAFFOLDING: Final = """
-    where how what which why when who whose does did do done can could should would will shall
-    define defined defines definition declared declare implement implemented implements
-    implementation use used uses using find found happen happens happening work works working code
-    codebase function functions method methods class classes file files module modules line lines
-    show explain describe tell give list project repository repo please need want know mean means
-    get make there here it its this that these those they them and or thing things way about
-    call called calls between difference
-    onde como qual quais que porque quando quem faz fica definido definida definidos implementado
-    implementada usado usada funciona código função método classes arquivo módulo mostre explique
-    projeto é são está isso isto ele ela
-    donde dónde cómo cuál cuáles qué cuándo quién hacer define implementa usa función clase archivo
-    muestra explica proyecto está eso esto él ella
-"""
 _CODE_SPAN: Final = re.compile(r"`([^`\n]{1,200})`")
 # snake_case, camelCase, dotted.names, paths/and.files, CONSTANTS, f(), names with digits
 _CODE_SHAPE: Final = re.compile(
@@ -143,4 +129,4 @@ def telling_words(question: str) -> list[str]:
 
 @lru_cache(maxsize=16)
 def _scaffolding(language: str) -> frozenset[str]:
-    return frozenset(analyse(_SCAFFOLDING, language=language))
+    return frozenset(analyse(QUESTION_WORDS, language=language))

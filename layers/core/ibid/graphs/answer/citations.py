@@ -21,8 +21,9 @@ Only 500 lines are looked for in running text; those of a longer answer count as
 time stays linear.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from ibid.domain.events import CitationsFound
 from ibid.domain.passages import Citation, Passage
 from ibid.graphs.answer.markdown import Block, split_blocks
 from ibid.graphs.answer.markers import Marker, markers_of, own_markers
@@ -44,6 +45,18 @@ def citation_of(passage: Passage, *, index: int, url: str | None, cited: bool | 
         score=passage.score,
         url=url,
         cited=cited,
+    )
+
+
+def shown_citations(
+    passages: Sequence[Passage], permalink: Callable[[Passage], str | None]
+) -> CitationsFound:
+    """Return passages as they are shown before the answer is whole, best first."""
+    return CitationsFound(
+        citations=tuple(
+            citation_of(passage, index=index, url=permalink(passage), cited=None)
+            for index, passage in enumerate(passages, start=1)
+        )
     )
 
 

@@ -8,6 +8,13 @@ from ibid.domain.passages import Passage
 from ibid.domain.projects import ProjectSettings
 from ibid.ports.models import ChatModel
 
+Proceed = Callable[[], Awaitable[None]]
+"""Awaited before each model call: it returns if the run may go on, else it is cancelled."""
+
+
+async def unhindered() -> None:
+    """Go on: nobody can stop the turn but who reads it."""
+
 
 class PassageFinder(Protocol):
     """The search of one generation of one project, floor, merging and budget included."""
@@ -46,6 +53,15 @@ class PassageFinder(Protocol):
         """
 
 
+class NearestFiles(Protocol):
+    """The paths that a query is nearest to, however far that is."""
+
+    async def __call__(
+        self, query: str, *, tenant: str, project_id: str, generation: int, limit: int
+    ) -> Sequence[str]:
+        """Name at most `limit` paths, best first; arguments as `PassageFinder.search` has them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerDeps:
     """The collaborators and the limits of one turn.
@@ -61,6 +77,13 @@ class AnswerDeps:
         max_passage_characters: Of all passages of a retrieval together.
         max_output_tokens: Of an answer; never more than a quarter of the model's context.
         pending_events: How far the graph's stream may run ahead of its reader.
+        proceed: Awaited by a node before each model call.
+        repinned: The generation that a resumed run searches, whatever its turn began with; None
+            for a run that begins its turn.
+        nearest_files: Names up to `limit` files that may have to do with a query, best first, for
+            one that found nothing; None makes no suggestions of files.
+        lease_wait_s: Seconds to wait for the turn's checkpoints while a dead run still holds them:
+            a lease's term and a little more.
     """
 
     search: PassageFinder
@@ -75,3 +98,7 @@ class AnswerDeps:
     max_passage_characters: int = 24_000
     max_output_tokens: int = 2_000
     pending_events: int = 256
+    proceed: Proceed = unhindered
+    repinned: int | None = None
+    nearest_files: NearestFiles | None = None
+    lease_wait_s: float = 20.0

@@ -10,6 +10,8 @@ from ibid.graphs.answer.excerpts import excerpt_key, one_line, render_excerpts
 from ibid.graphs.answer.prompt_budget import Prompt, fit_prompt
 from ibid.graphs.answer.prompts import (
     ANSWER_RULES,
+    CLASSIFY_OR_ASK_RULES,
+    CLASSIFY_OR_ASK_SCHEMA,
     CLASSIFY_RULES,
     CLASSIFY_SCHEMA,
     EARLIER_TURNS,
@@ -30,17 +32,21 @@ _EARLIER_ANSWER_CHARACTERS = 1_000
 _TEMPERATURE = 0.1
 
 
-async def classify_request(state: AnswerState, deps: AnswerDeps) -> ModelRequest:
-    """Ask what kind of message it is, and for a search query.
+async def classify_request(
+    state: AnswerState, deps: AnswerDeps, *, may_ask: bool = False
+) -> ModelRequest:
+    """Ask what kind of message it is, and for a search query; perhaps also if it is clear.
 
     Earlier answers are cut to their beginning: they only tell what the message refers to.
     """
     question = state["question"]
+    rules = CLASSIFY_OR_ASK_RULES if may_ask else CLASSIFY_RULES
+    schema = CLASSIFY_OR_ASK_SCHEMA if may_ask else CLASSIFY_SCHEMA
 
     def render(_: Sequence[Passage], history: Sequence[HistoryTurn]) -> Sequence[ChatMessage]:
         parts = [EARLIER_TURNS, *map(_earlier_turn, history)] if history else []
         return (
-            ChatMessage(role="system", content=CLASSIFY_RULES),
+            ChatMessage(role="system", content=rules),
             ChatMessage(
                 role="user", content="\n\n".join([*parts, MESSAGE.format(question=question)])
             ),
@@ -52,7 +58,7 @@ async def classify_request(state: AnswerState, deps: AnswerDeps) -> ModelRequest
         history=history_of(state),
         max_output_tokens=_HELPER_OUTPUT_TOKENS,
     )
-    return _helper_request("classify", prompt, CLASSIFY_SCHEMA, state, deps)
+    return _helper_request("classify", prompt, schema, state, deps)
 
 
 async def grade_request(state: AnswerState, deps: AnswerDeps) -> ModelRequest:

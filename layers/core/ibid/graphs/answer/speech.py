@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator, Sequence
 from langgraph.runtime import Runtime
 
 from ibid.domain.errors import AnswerEmpty, ModelUnavailable
-from ibid.domain.events import CitationsFound, Phase, StatusChanged, TokenDelta
+from ibid.domain.events import Phase, StatusChanged, TokenDelta
 from ibid.domain.passages import Passage
-from ibid.graphs.answer.citations import citation_of
+from ibid.graphs.answer.citations import shown_citations
 from ibid.graphs.answer.deps import AnswerDeps
 from ibid.ports.models import ModelRequest, TextDelta
 
@@ -22,15 +22,7 @@ def enter(phase: Phase, runtime: Runtime[AnswerDeps]) -> None:
 
 def show_sources(passages: Sequence[Passage], runtime: Runtime[AnswerDeps]) -> None:
     """Show what was found, once a turn, before its first token."""
-    permalink = runtime.context.permalink
-    runtime.stream_writer(
-        CitationsFound(
-            citations=tuple(
-                citation_of(passage, index=index, url=permalink(passage), cited=None)
-                for index, passage in enumerate(passages, start=1)
-            )
-        )
-    )
+    runtime.stream_writer(shown_citations(passages, runtime.context.permalink))
 
 
 def say(text: str, runtime: Runtime[AnswerDeps]) -> str:

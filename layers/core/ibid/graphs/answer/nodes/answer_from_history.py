@@ -17,4 +17,5 @@ async def answer_from_history(state: AnswerState, runtime: Runtime[AnswerDeps]) 
     enter(Phase.GENERATING, runtime)
     show_sources((), runtime)
     request = await history_request(state, runtime.context)
+    await runtime.context.proceed()
     return {"answer": await say_reply(request, runtime)}

@@ -1,5 +1,8 @@
 """Decide what kind of question it is, and what to search for."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from langgraph.runtime import Runtime
 
 from ibid.domain.answers import Intent
@@ -19,30 +22,42 @@ async def classify(state: AnswerState, runtime: Runtime[AnswerDeps]) -> AnswerSt
     Reads `question`, `history`; writes `intent`, `search_query`, and `degraded` if it fell back:
     then it is a question about the code base, in the asker's own words.
     """
+    writes, _ = await classified(state, runtime, may_ask=False)
+    return writes
+
+
+async def classified(
+    state: AnswerState, runtime: Runtime[AnswerDeps], *, may_ask: bool
+) -> tuple[AnswerState, Mapping[str, Any]]:
+    """Return what `classify` writes, and the model's whole decision, empty without one."""
     deps = runtime.context
     if not deps.settings.classify_intent:
-        return {}
+        return {}, {}
     enter(Phase.CLASSIFYING, runtime)
+    await deps.proceed()
     decided = await or_none(
-        _decide(state, deps), helper="classify", timeout_s=deps.helper_timeout_s
+        _decide(state, deps, may_ask=may_ask), helper="classify", timeout_s=deps.helper_timeout_s
     )
     if decided is None:
-        return {
+        fallen: AnswerState = {
             "intent": Intent.CODEBASE_QUESTION.value,
             "search_query": state["question"],
             "degraded": degraded_by(state, "classify"),
         }
+        return fallen, {}
     return decided
 
 
-async def _decide(state: AnswerState, deps: AnswerDeps) -> AnswerState:
+async def _decide(
+    state: AnswerState, deps: AnswerDeps, *, may_ask: bool
+) -> tuple[AnswerState, Mapping[str, Any]]:
     """Ask, and take the decision as a whole or not at all.
 
     Raises:
         ModelFaulty: The intent is none of ours, or the query is empty or too long.
     """
     question = state["question"]
-    decision = await deps.model.decide(await classify_request(state, deps))
+    decision = await deps.model.decide(await classify_request(state, deps, may_ask=may_ask))
     try:
         intent = Intent(str(decision.get("intent")))
     except ValueError:
@@ -53,4 +68,4 @@ async def _decide(state: AnswerState, deps: AnswerDeps) -> AnswerState:
         query = question if query or decision.get("search_query") == question else None
     if query is None:
         raise ModelFaulty("classify gave an empty search query, or one that is too long")
-    return {"intent": intent.value, "search_query": query}
+    return {"intent": intent.value, "search_query": query}, decision

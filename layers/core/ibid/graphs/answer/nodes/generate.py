@@ -21,6 +21,7 @@ async def generate(state: AnswerState, runtime: Runtime[AnswerDeps]) -> AnswerSt
         return {"answer": say(text, runtime)}
     enter(Phase.GENERATING, runtime)
     request = await answer_request(state, runtime.context)
+    await runtime.context.proceed()
     answer = await say_reply(request, runtime)
     return {
         "answer": answer,

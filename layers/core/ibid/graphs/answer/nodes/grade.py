@@ -24,6 +24,7 @@ async def grade(state: AnswerState, runtime: Runtime[AnswerDeps]) -> AnswerState
     if not deps.settings.grade_evidence:
         return {}
     enter(Phase.GRADING, runtime)
+    await deps.proceed()
     decided = await or_none(_decide(state, deps), helper="grade", timeout_s=deps.helper_timeout_s)
     if decided is None:
         return {"evidence_ok": True, "gap": "", "degraded": degraded_by(state, "grade")}

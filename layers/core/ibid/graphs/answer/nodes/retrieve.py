@@ -18,9 +18,17 @@ async def retrieve(state: AnswerState, runtime: Runtime[AnswerDeps]) -> AnswerSt
     Reads `search_query`, `tenant`, `project_id`, `generation`, `path_prefix`, `attempts`; writes
     `passages`, best first, `attempts`, and `generation`. Shows the sources of the first search.
     """
+    writes, passages = await retrieved(state, runtime)
+    return {**writes, "passages": [passage_row(passage) for passage in passages]}
+
+
+async def retrieved(
+    state: AnswerState, runtime: Runtime[AnswerDeps]
+) -> tuple[AnswerState, Sequence[Passage]]:
+    """Return what `retrieve` writes besides the passages, and the passages."""
     deps = runtime.context
     enter(Phase.RETRIEVING, runtime)
-    generation = state["generation"]
+    generation = state["generation"] if deps.repinned is None else deps.repinned
     try:
         passages = await _search(state, deps, generation=generation)
     except GenerationGone:
@@ -28,11 +36,7 @@ async def retrieve(state: AnswerState, runtime: Runtime[AnswerDeps]) -> AnswerSt
         passages = await _search(state, deps, generation=generation)
     if state["attempts"] == 0:
         show_sources(passages, runtime)
-    return {
-        "passages": [passage_row(passage) for passage in passages],
-        "attempts": state["attempts"] + 1,
-        "generation": generation,
-    }
+    return {"attempts": state["attempts"] + 1, "generation": generation}, passages
 
 
 async def _search(state: AnswerState, deps: AnswerDeps, *, generation: int) -> Sequence[Passage]:

@@ -1,0 +1,39 @@
+"""Find the passages that the answer will stand on, and tell if they leave a choice."""
+
+from langgraph.runtime import Runtime
+
+from ibid.graphs.answer.ask_state import AskState, options_of, to_ask
+from ibid.graphs.answer.deps import AnswerDeps
+from ibid.graphs.answer.nodes.retrieve import retrieved
+from ibid.graphs.answer.state import passage_row, passages_of
+from ibid.graphs.answer.texts import FixedText, fixed_text
+from ibid.graphs.answer.ties import find_tie, without
+
+
+async def retrieve_or_ask(state: AskState, runtime: Runtime[AnswerDeps]) -> AskState:
+    """Do as `retrieve`, without what the asker turned down, and look for a tie.
+
+    Where a reply's words find nothing, what was found before the reply stays.
+
+    Reads what `retrieve` reads, `question`, `kept`, `dropped`, `settled`, `assumptions`; writes
+    what it writes, `doubt`, `phrase`, `options` and `assumptions`.
+    """
+    writes, found = await retrieved(state, runtime)
+    dropped, kept = options_of(state["dropped"]), options_of(state["kept"])
+    passages = without(found, dropped=dropped, kept=kept)
+    assumptions = state["assumptions"]
+    is_of_reply = state["pauses"] > 0 and state["evidence_ok"] is None
+    if is_of_reply and not passages and state["generation"] == writes["generation"]:
+        passages = list(passages_of(state))
+        if passages:
+            assumptions = [
+                *assumptions,
+                fixed_text(FixedText.KEPT_EARLIER, reply_language=state["reply_language"]),
+            ]
+    tie = find_tie(state["question"], passages, dropped=dropped, settled=state["settled"])
+    return {
+        **writes,
+        "passages": [passage_row(passage) for passage in passages],
+        "assumptions": assumptions,
+        **to_ask(tie),
+    }
