@@ -27,8 +27,8 @@ from ibid.domain.events import (
     TokenDelta,
     TurnEvent,
 )
-from ibid.runs.engine import LOST_EVENT_ID
-from ibid.runs.live_run import LiveRun, Work
+from ibid.runs.live_run import LiveRun
+from ibid.runs.turns import Proceed, Work
 from tests.fakes.run_bench import LIMITS, Bench, read, text
 from tests.fakes.samples import (
     ANN,
@@ -46,7 +46,7 @@ def _forever() -> "asyncio.Future[None]":
 
 
 def _failing(error: Exception) -> Work:
-    async def work(_: TurnInput) -> AsyncIterator[TurnEvent | TurnResult]:
+    async def work(_: TurnInput, __: Proceed) -> AsyncIterator[TurnEvent | TurnResult]:
         yield CitationsFound(citations=[a_citation(cited=None)])
         yield TokenDelta(text="half an ")
         raise error
@@ -91,7 +91,7 @@ async def test_the_first_question_titles_the_conversation(bench: Bench) -> None:
 async def test_the_next_turn_knows_the_one_before(bench: Bench) -> None:
     seen: list[TurnInput] = []
 
-    async def work(turn: TurnInput) -> AsyncIterator[TurnEvent | TurnResult]:
+    async def work(turn: TurnInput, _: Proceed) -> AsyncIterator[TurnEvent | TurnResult]:
         seen.append(turn)
         yield TokenDelta(text="answer")
         yield a_result("answer")
@@ -150,7 +150,7 @@ async def test_a_failure_after_the_first_token_keeps_what_was_shown(bench: Bench
 
 
 async def test_a_turn_without_a_result_is_a_failure(bench: Bench) -> None:
-    async def work(_: TurnInput) -> AsyncIterator[TurnEvent | TurnResult]:
+    async def work(_: TurnInput, __: Proceed) -> AsyncIterator[TurnEvent | TurnResult]:
         yield TokenDelta(text="a")
 
     live = await bench.engine.start(a_turn(), work)
@@ -164,7 +164,7 @@ async def test_a_turn_without_a_result_is_a_failure(bench: Bench) -> None:
 @pytest.mark.parametrize("is_empty", [False, True])
 async def test_work_that_is_no_generator_serves_as_well(bench: Bench, *, is_empty: bool) -> None:
     class Once:
-        def __init__(self, _: TurnInput) -> None: ...
+        def __init__(self, _: TurnInput, __: Proceed) -> None: ...
 
         def __aiter__(self) -> "Once":
             return self
@@ -197,7 +197,7 @@ async def test_a_silent_run_gives_pings(bench: Bench) -> None:
 async def test_a_client_that_goes_stops_the_run_and_its_work(bench: Bench) -> None:
     closed = asyncio.Event()
 
-    async def work(_: TurnInput) -> AsyncIterator[TurnEvent | TurnResult]:
+    async def work(_: TurnInput, __: Proceed) -> AsyncIterator[TurnEvent | TurnResult]:
         try:
             while True:
                 yield TokenDelta(text="more ")
@@ -255,7 +255,7 @@ async def test_a_run_has_one_reader_at_a_time(bench: Bench) -> None:
 async def test_a_reader_that_lags_holds_the_turn_up(bench: Bench) -> None:
     said: list[int] = []
 
-    async def work(_: TurnInput) -> AsyncIterator[TurnEvent | TurnResult]:
+    async def work(_: TurnInput, __: Proceed) -> AsyncIterator[TurnEvent | TurnResult]:
         for number in range(100):
             said.append(number)
             yield TokenDelta(text=f"{number} ")
@@ -297,7 +297,7 @@ async def test_a_time_out_keeps_the_tokens_so_far(bench: Bench) -> None:
 async def test_work_that_does_not_heed_its_cancellation_is_left_behind(bench: Bench) -> None:
     released = asyncio.Event()
 
-    async def work(_: TurnInput) -> AsyncIterator[TurnEvent | TurnResult]:
+    async def work(_: TurnInput, __: Proceed) -> AsyncIterator[TurnEvent | TurnResult]:
         yield TokenDelta(text="a")
         while not released.is_set():
             try:
@@ -320,7 +320,7 @@ async def test_work_that_does_not_heed_its_cancellation_is_left_behind(bench: Be
 
 
 async def test_a_failing_clean_up_changes_nothing(bench: Bench) -> None:
-    async def work(_: TurnInput) -> AsyncIterator[TurnEvent | TurnResult]:
+    async def work(_: TurnInput, __: Proceed) -> AsyncIterator[TurnEvent | TurnResult]:
         try:
             yield TokenDelta(text="a")
             await _forever()

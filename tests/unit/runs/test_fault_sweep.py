@@ -9,6 +9,7 @@ from ibid.domain.answers import TurnInput, TurnResult
 from ibid.domain.errors import ModelUnavailable, StoreUnavailable
 from ibid.domain.events import Entry, Failed, TokenDelta, TurnEvent
 from ibid.runs.live_run import LiveRun
+from ibid.runs.turns import Proceed
 from tests.fakes.faults import Injector, Kind
 from tests.fakes.run_bench import Bench, text
 from tests.fakes.samples import a_result, a_turn, scripted_work
@@ -66,7 +67,7 @@ async def test_a_fault_before_any_event_of_the_turn_leaves_one_terminator(
         said = TOKENS[:at]
 
         async def work(
-            _: TurnInput, said: list[str] = said
+            _: TurnInput, __: Proceed, said: list[str] = said
         ) -> AsyncIterator[TurnEvent | TurnResult]:
             for token in said:
                 yield TokenDelta(text=token)
@@ -137,7 +138,7 @@ async def _collect(live: LiveRun) -> list[Entry]:
 
 
 async def test_an_answer_without_a_token_is_kept_as_one(bench: Bench) -> None:
-    async def work(_: TurnInput) -> AsyncIterator[TurnEvent | TurnResult]:
+    async def work(_: TurnInput, __: Proceed) -> AsyncIterator[TurnEvent | TurnResult]:
         await asyncio.sleep(0)
         yield a_result()
 

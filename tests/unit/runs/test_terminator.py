@@ -4,13 +4,14 @@ import asyncio
 
 import pytest
 
-from ibid.domain.answers import FinishReason
-from ibid.domain.conversations import RunState
+from ibid.domain.answers import Clarification, FinishReason, TurnPause
+from ibid.domain.conversations import LIVE_STATES, RunState
 from ibid.domain.errors import ModelUnavailable, RunTimedOut, ThreadBusy
-from ibid.domain.events import Done, Failed
-from ibid.runs.stages import Stage, can_move, end_state, live_state
-from ibid.runs.terminator import Ending, Stop, terminator
-from tests.fakes.samples import a_citation, a_result
+from ibid.domain.events import Done, Failed, Paused
+from ibid.runs.stages import Stage, can_move
+from ibid.runs.states import NEXT_STATES, end_state, finish_reason
+from ibid.runs.terminator import Ending, Stop, lost, terminator
+from tests.fakes.samples import NOON, a_citation, a_result
 
 
 def test_a_result_gives_done_with_all_that_the_turn_found() -> None:
@@ -39,7 +40,6 @@ def test_a_result_gives_done_with_all_that_the_turn_found() -> None:
         (Stop.TIMED_OUT, "RUN_TIMED_OUT", "timeout", RunState.TIMED_OUT),
         (Stop.SHUTTING_DOWN, "SHUTTING_DOWN", "error", RunState.FAILED),
         (Stop.LEASE_LOST, "LEASE_LOST", "error", RunState.FAILED),
-        (Stop.PROCESS_DIED, "RUN_LOST", "error", RunState.FAILED),
         (Stop.DELETED, "CONVERSATION_NOT_FOUND", "cancelled", RunState.CANCELLED),
         (asyncio.CancelledError(), "RUN_CANCELLED", "cancelled", RunState.CANCELLED),
         (RunTimedOut("slow"), "RUN_TIMED_OUT", "timeout", RunState.TIMED_OUT),
@@ -52,16 +52,35 @@ def test_a_result_gives_done_with_all_that_the_turn_found() -> None:
 def test_every_other_ending_gives_failed(
     ending: Ending, code: str, finish_reason: str, state: RunState
 ) -> None:
-    failed = terminator(ending, message_id="m1", kept_through_id=3)
+    failed = terminator(ending, message_id="m1")
 
     assert isinstance(failed, Failed)
-    assert (failed.message_id, failed.code, failed.finish_reason, failed.kept_through_id) == (
-        "m1",
-        code,
-        finish_reason,
-        3,
-    )
+    assert (failed.message_id, failed.code, failed.kept_through_id) == ("m1", code, None)
+    assert failed.finish_reason == finish_reason
     assert end_state(failed) is state
+
+
+def test_a_dead_process_s_run_tells_what_is_kept() -> None:
+    failed = lost(message_id="m1", kept_through_id=3)
+
+    assert (failed.code, failed.message_id, failed.kept_through_id) == ("RUN_LOST", "m1", 3)
+    assert end_state(failed) is RunState.FAILED
+    assert finish_reason(failed) is FinishReason.ERROR
+
+
+def test_a_pause_asks_until_it_expires() -> None:
+    asked = Clarification(question="Which?", options=("a", "b"))
+    pause = TurnPause(interrupt_id="i1", node="clarify", clarification=asked)
+
+    paused = terminator(pause, message_id="m1", expires_at=NOON)
+
+    assert paused == Paused(
+        message_id="m1", interrupt_id="i1", node="clarify", clarification=asked, expires_at=NOON
+    )
+    assert end_state(paused) is RunState.PAUSED
+    assert finish_reason(paused) is FinishReason.PAUSED
+    with pytest.raises(ValueError, match="expires"):
+        terminator(pause, message_id="m1")
 
 
 def test_the_text_of_a_known_error_is_shown_and_of_any_other_never() -> None:
@@ -83,6 +102,14 @@ def test_a_run_enters_its_end_once_and_never_goes_back() -> None:
         (Stage.RUNNING, Stage.ENDING),
         (Stage.ENDING, Stage.ENDED),
     }
+
+
+def test_a_kept_run_ends_once_and_only_a_pause_goes_on() -> None:
+    ends = set(RunState) - LIVE_STATES - {RunState.EXPIRED}
+
+    reached = set().union(*(NEXT_STATES[state] for state in LIVE_STATES)) - LIVE_STATES
+
+    assert set(NEXT_STATES) == set(RunState)
+    assert reached == ends
+    assert {state for state in ends if NEXT_STATES[state]} == {RunState.PAUSED}
     assert end_state(terminator(a_result(), message_id=None)) is RunState.COMPLETED
-    assert {live_state(stage) for stage in Stage} == {RunState.QUEUED, RunState.RUNNING}
-    assert live_state(Stage.QUEUED) is RunState.QUEUED

@@ -79,7 +79,7 @@ def test_what_nobody_saw_is_forgotten_and_its_ids_used_again() -> None:
     transcript.cut(2)
 
     assert transcript.text == "seen"
-    assert transcript.next_id == 3
+    assert transcript.last_id == 2
 
 
 def test_a_terminator_keeps_the_id_it_was_kept_under() -> None:
@@ -89,3 +89,4 @@ def test_a_terminator_keeps_the_id_it_was_kept_under() -> None:
     transcript.end(lost)
 
     assert transcript.entries[-1] == lost
+    assert (transcript.last_id, transcript.has_ended) == (2, True)

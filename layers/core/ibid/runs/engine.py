@@ -1,37 +1,39 @@
-"""The runs of one process: start, watch, stop, drain."""
+"""The runs of one process: start, resume, follow, cancel, watch, drain."""
 
 import asyncio
 import logging
-import uuid
-from collections.abc import Collection
-from functools import partial
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
-from ibid.domain.conversations import Message, Run, RunState
-from ibid.domain.errors import LeaseLost, ProjectNotReady, Refused, ShuttingDown, Unavailable
+from ibid.domain.answers import TurnInput
+from ibid.domain.conversations import LIVE_STATES, Message, Run, RunState, parse_run_id
+from ibid.domain.errors import RunNotFound, ShuttingDown, ThreadBusy, Unavailable
+from ibid.domain.principals import Principal
+from ibid.domain.projects import Project
 from ibid.ports.clock import Clock
 from ibid.ports.conversations import ConversationStore
-from ibid.ports.runs import RunStore
-from ibid.runs.history import turn_input
+from ibid.ports.runs import Begun, Kept, RunStore
+from ibid.runs.beginning import Beginning
+from ibid.runs.dead_runs import DeadRuns
+from ibid.runs.following import Followed, FollowedElsewhere, FollowedHere
+from ibid.runs.history import MESSAGES_READ, generation_of, resumption_input, turn_input
 from ibid.runs.keeping import Keeper
-from ibid.runs.leases import LeaseObserver
+from ibid.runs.leases import Key
 from ibid.runs.limits import RunLimits
-from ibid.runs.live_run import LiveRun
-from ibid.runs.places import Place, Places
-from ibid.runs.stages import live_state
-from ibid.runs.terminator import Stop, terminator
-from ibid.runs.transcript import Transcript
-from ibid.runs.turns import NewTurn, Work
+from ibid.runs.line import Line
+from ibid.runs.live_run import Job, LiveRun, Process
+from ibid.runs.places import Places
+from ibid.runs.terminator import Stop
+from ibid.runs.turns import NewResumption, NewTurn, Work
 
-__all__ = ["LOST_EVENT_ID", "LiveRun", "NewTurn", "RunEngine", "RunLimits", "Work"]
+__all__ = ["LiveRun", "NewResumption", "NewTurn", "RunEngine", "RunLimits", "Work"]
 
 logger = logging.getLogger(__name__)
 
-LOST_EVENT_ID = 1_000_000_000
-"""The terminator's id where the process died: above any id that a run can have shown."""
-
-_TITLE_CHARACTERS = 200
 _LAST_KEEP_S = 0.5  # of a drain: what can't be kept by then is shown as owed
 _POLL_S = 0.05
+
+MakeInput = Callable[[Run, Iterable[Message]], TurnInput]
 
 
 class RunEngine:
@@ -56,14 +58,28 @@ class RunEngine:
     ) -> None:
         self._conversations = conversations
         self._runs = runs
-        self._clock = clock
         self._limits = limits
-        self._owner = owner
-        self._keeper = Keeper(runs, clock)
-        self._places = Places(limits)
-        self._observer = LeaseObserver(clock, limits)
+        self._keeper = Keeper(runs, clock, limits)
+        self._process = Process(
+            runs=runs,
+            clock=clock,
+            limits=limits,
+            keeper=self._keeper,
+            places=Places(limits.process),
+        )
+        self._line = Line(runs, limits)
+        self._dead = DeadRuns(runs, clock, limits)
+        self._observer = self._dead.observer()
+        self._beginning = Beginning(
+            conversations=conversations,
+            runs=runs,
+            clock=clock,
+            limits=limits,
+            owner=owner,
+            keeper=self._keeper,
+            interrupt=self._interrupt,
+        )
         self._live: dict[str, LiveRun] = {}
-        self._beginning: set[asyncio.Task[None]] = set()
         self._is_draining = False
 
     async def start(self, turn: NewTurn, work: Work) -> LiveRun:
@@ -74,62 +90,128 @@ class RunEngine:
             work: Called once, with the turn's input; closed in the end, whatever happens.
 
         Raises:
-            ThreadBusy: Another run of the conversation is live.
+            ThreadBusy: Another run of the conversation is live, and was not stopped in time if
+                it was to be.
+            PausePending: The conversation's last run waits for an answer.
             ShuttingDown: `drain` was called.
             ConversationNotFound: It was deleted meanwhile.
             ProjectNotReady: The project has no generation that can be searched.
             StoreUnavailable: The run can't be kept.
         """
-        if self._is_draining:
-            raise ShuttingDown("the server is stopping")
-        if turn.project.active_generation is None:
-            msg = f"project {turn.project.id!r} has nothing that can be searched yet"
-            raise ProjectNotReady(msg)
-        place = self._places.claim(turn.principal)
-        run = self._new_run(turn, place)
-        try:
-            await self._begin(run, turn.question)
-        except BaseException:
-            place.free()
-            raise
-        live = LiveRun(
-            run,
-            prepare=partial(turn_input, turn, self._conversations),
-            work=work,
-            announce=partial(self._beat, run, RunState.RUNNING),
-            place=place,
-            keeper=self._keeper,
-            limits=self._limits,
-            on_disconnect=turn.on_disconnect,
+        self._check_may_start(turn.project)
+        begun = await self._beginning.turn(turn)
+        return self._set_going(
+            turn, begun, work, lambda run, messages: turn_input(turn, run, messages)
         )
-        self._live[run.id] = live
-        live.ended.add_done_callback(lambda _: self._forget(run.id))
-        logger.info("run_started", extra={"run_id": run.id, "project_id": run.project_id})
-        if self._is_draining:
-            live.stop(Stop.SHUTTING_DOWN)
-        return live
+
+    async def resume(self, resumption: NewResumption, work: Work) -> LiveRun:
+        """Keep a decision with the run that carries it out, and set the work going.
+
+        Raises:
+            RunNotFound: The paused run is gone.
+            NothingPending: It is no paused run.
+            PauseResolved: Another decision came first; the error names the run that goes on.
+            PauseExpired: Its time is over.
+            ShuttingDown: `drain` was called.
+            ProjectNotReady: The project has no generation that can be searched.
+            StoreUnavailable: The decision can't be kept.
+        """
+        self._check_may_start(resumption.project)
+        begun = await self._beginning.resumption(resumption)
+        return self._set_going(
+            resumption,
+            begun,
+            work,
+            lambda run, messages: resumption_input(resumption, run, messages),
+        )
+
+    async def follow(self, run_id: str, *, principal: Principal, after: int = 0) -> Followed:
+        """Find what a run has shown and will show, wherever it runs.
+
+        Args:
+            run_id: Which.
+            principal: Whose; nobody else's is found.
+            after: The id of the last event that is known, 0 for none.
+
+        Raises:
+            RunNotFound: The principal has none of this id.
+            JournalExpired: It has ended, and its events are not kept any more.
+            StoreUnavailable: The store gave no answer.
+        """
+        live = self._own(run_id, principal)
+        if live is not None:
+            return FollowedHere(live, after=after)
+        run = await self._runs.get(run_id, principal=principal)
+        if run.terminator is not None and after >= run.last_event_id:
+            part = Kept(entries=(), run=run, has_more=False)
+        else:
+            part = await self._runs.entries(run, after=after)
+        return FollowedElsewhere(
+            part, after=after, runs=self._runs, dead=self._dead, limits=self._limits
+        )
+
+    async def cancel_run(self, run_id: str, *, principal: Principal) -> Run:
+        """Stop a run: one of this process at once, another's within a second or so.
+
+        A paused run that nobody has answered expires. A run that has ended stays as it is.
+
+        Returns:
+            The run as it stands now.
+
+        Raises:
+            RunNotFound: The principal has none of this id.
+            StoreUnavailable: The store gave no answer.
+        """
+        live = self._own(run_id, principal)
+        if live is not None:
+            live.stop(Stop.CANCELLED)
+            await live.wait_ended()
+            return live.run
+        run = await self._runs.request_cancel(run_id, principal=principal)
+        if run.state is RunState.PAUSED and run.resumed_by is None:
+            await self._runs.expire(run)
+            run = await self._runs.get(run_id, principal=principal)
+        return run
 
     async def cancel(
         self, *, tenant: str, conversation_id: str | None = None, project_id: str | None = None
     ) -> None:
-        """Cancel this process's runs of a conversation or of a project, and wait for their ends.
+        """Cancel the runs of a conversation or of a project in every process, and await their ends.
+
+        A run that does not end within a lease's term and a little is left to its fence: once its
+        conversation is deleted it can keep nothing.
 
         Args:
             tenant: Whose.
             conversation_id: None means any.
             project_id: None means any.
+
+        Raises:
+            StoreUnavailable: The store gave no answer.
         """
-        chosen = [
-            live
-            for live in self._live.values()
-            if live.run.tenant == tenant
-            and conversation_id in {None, live.run.conversation_id}
-            and project_id in {None, live.run.project_id}
-        ]
+
+        def is_meant(run: Run) -> bool:
+            return (
+                run.tenant == tenant
+                and conversation_id in {None, run.conversation_id}
+                and project_id in {None, run.project_id}
+            )
+
+        chosen = [live for live in self._live.values() if is_meant(live.run)]
         for live in chosen:
             live.stop(Stop.CANCELLED)
+        elsewhere: list[Key] = []
+        for of, run_id in await self._runs.live():
+            name = parse_run_id(run_id)
+            is_near = name is None or conversation_id in {None, name[0]}
+            if of == tenant and is_near and run_id not in self._live:
+                run = await self._runs.read_dead(run_id, tenant=tenant)
+                if run is not None and is_meant(run) and await self._request_cancel(run):
+                    elsewhere.append((tenant, run_id))
         for live in chosen:
             await live.wait_ended()
+        if elsewhere:
+            await self._dead.wait_ended(elsewhere, timeout_s=self._patience_s)
 
     async def drain(self, timeout_s: float) -> bool:
         """Start no run any more, stop those that run, and wait until all ends are kept.
@@ -163,103 +245,118 @@ class RunEngine:
             await asyncio.sleep(self._limits.beat_s)
 
     async def look(self) -> None:
-        """Beat every run of this process once, and end the dead ones of others.
+        """See to it that this process's runs beat, and end the dead ones of others.
 
         Raises:
             StoreUnavailable: The store gave no answer.
         """
-        await asyncio.gather(*(self._keep_alive(live) for live in self._live.values()))
+        await asyncio.gather(*(live.keep_alive() for live in self._live.values()))
         counters = await self._runs.live()
         ours = {(live.run.tenant, live.run.id) for live in self._live.values()}
         others = {key: beat for key, beat in counters.items() if key not in ours}
         for (tenant, run_id), beat in self._observer.look(others):
-            await self._end_dead(tenant, run_id, beat)
+            await self._dead.end(run_id, tenant=tenant, beat=beat)
 
-    def _new_run(self, turn: NewTurn, place: Place) -> Run:
-        return Run(
-            tenant=turn.principal.tenant,
-            subject=turn.principal.subject,
-            id=uuid.uuid4().hex,
-            conversation_id=turn.conversation.id,
-            project_id=turn.project.id,
-            message_id=uuid.uuid4().hex,
-            state=RunState.RUNNING if place.is_taken else RunState.QUEUED,
-            lease_owner=self._owner,
-            beat=0,
-            created_at=self._clock.now(),
-        )
+    @property
+    def _patience_s(self) -> float:
+        """Seconds to wait for the end of another process's run: a dead one is found out by then."""
+        return self._limits.term_s + 2 * self._limits.beat_s
 
-    async def _begin(self, run: Run, question: str) -> None:
-        message = Message(
-            id=uuid.uuid4().hex,
-            conversation_id=run.conversation_id,
-            run_id=run.id,
-            role="user",
-            content=question,
-            created_at=run.created_at,
+    def _check_may_start(self, project: Project) -> None:
+        if self._is_draining:
+            raise ShuttingDown("the server is stopping")
+        generation_of(project)
+
+    def _set_going(
+        self, request: NewTurn | NewResumption, begun: Begun, work: Work, make: MakeInput
+    ) -> LiveRun:
+        run = begun.run
+        is_behind = isinstance(request, NewTurn) and request.strategy == "enqueue"
+
+        async def prepare() -> TurnInput:
+            messages = begun.messages
+            if run.state is RunState.QUEUED:  # others may have ended meanwhile
+                messages = await self._conversations.latest_messages(
+                    run.conversation_id, principal=request.principal, limit=MESSAGES_READ
+                )
+            return make(run, messages)
+
+        job = Job(
+            admitted=lambda: self._line.admitted(run, is_behind=is_behind),
+            prepare=prepare,
+            work=work,
+            on_disconnect=request.on_disconnect,
+            attended=request.attended,
+            timeout_s=self._timeout_s(request.deadline_s),
         )
-        title = question[:_TITLE_CHARACTERS]
-        writing = asyncio.create_task(self._write_begin(run, message, title))
-        self._beginning.add(writing)
-        writing.add_done_callback(self._beginning.discard)
+        live = LiveRun(run, job, self._process)
+        self._live[run.id] = live
+        live.ended.add_done_callback(lambda _: self._forget(run.id))
+        logger.info("run_started", extra={"run_id": run.id, "project_id": run.project_id})
+        if self._is_draining:
+            live.stop(Stop.SHUTTING_DOWN)
+        return live
+
+    def _timeout_s(self, deadline_s: float | None) -> float:
+        if deadline_s is None:
+            return self._limits.run_timeout_s
+        return min(self._limits.run_timeout_s, max(deadline_s - self._limits.margin_s, 0.0))
+
+    def _own(self, run_id: str, principal: Principal) -> LiveRun | None:
+        live = self._live.get(run_id)
+        if live is None:
+            return None
+        owner = Principal(tenant=live.run.tenant, subject=live.run.subject)
+        return live if owner == principal else None
+
+    async def _request_cancel(self, run: Run) -> bool:
+        """Ask another process to stop a run, and say if it is live."""
+        principal = Principal(tenant=run.tenant, subject=run.subject)
         try:
-            await asyncio.shield(writing)
-        except Refused:  # for certain nothing was kept
-            raise
-        except BaseException as error:
-            # it may have been kept, or may yet be: nobody will work on it, so it ends
-            end = self._keeper.end(run, Transcript(), error)
-            self._keeper.owe(run, end, after=writing)
-            raise
+            now = await self._runs.request_cancel(run.id, principal=principal)
+        except RunNotFound:
+            return False
+        return now.state in LIVE_STATES
 
-    async def _write_begin(self, run: Run, message: Message, title: str) -> None:
-        await self._runs.begin(run, question=message, title=title)
+    async def _interrupt(self, busy: ThreadBusy, principal: Principal) -> None:
+        """Stop the run that a thread is busy with, and wait for its end.
+
+        Raises:
+            ThreadBusy: It did not end in time.
+        """
+        live = self._own(busy.run_id, principal)
+        if live is not None:
+            live.stop(Stop.CANCELLED)
+            await live.wait_ended()
+            if owed := self._keeper.owed.get(busy.run_id):
+                await asyncio.wait({owed}, timeout=self._limits.keep_s)
+            return
+        try:
+            run = await self._runs.request_cancel(busy.run_id, principal=principal)
+        except RunNotFound:
+            return
+        key = (run.tenant, run.id)
+        if not await self._dead.wait_ended([key], timeout_s=self._patience_s):
+            raise busy
 
     def _forget(self, run_id: str) -> None:
         """Drop an ended run; one whose end is owed keeps its lease until that is paid."""
+        self._line.wake()
         if owed := self._keeper.owed.get(run_id):
-            owed.add_done_callback(lambda _: self._live.pop(run_id, None))
+            owed.add_done_callback(lambda _: self._drop(run_id))
         else:
-            self._live.pop(run_id, None)
+            self._drop(run_id)
 
-    def _pending(self) -> Collection["asyncio.Future[None]"]:
+    def _drop(self, run_id: str) -> None:
+        live = self._live.pop(run_id, None)
+        if live is not None:
+            live.journal.close()
+
+    def _pending(self) -> Collection["asyncio.Future[Any]"]:
         ends = [live.ended for live in self._live.values()]
-        futures = [*self._beginning, *self._keeper.owed.values(), *ends]
+        futures: list[asyncio.Future[Any]] = [
+            *self._beginning.writing,
+            *self._keeper.owed.values(),
+            *ends,
+        ]
         return [future for future in futures if not future.done()]
-
-    async def _beat(self, run: Run, state: RunState) -> None:
-        await self._runs.beat(run.id, tenant=run.tenant, owner=self._owner, state=state)
-
-    async def _keep_alive(self, live: LiveRun) -> None:
-        try:
-            await self._beat(live.run, live_state(live.stage))
-        except LeaseLost:
-            live.stop(Stop.LEASE_LOST)  # nothing if it has just ended by itself
-        except Unavailable as error:
-            extra = {"run_id": live.id, "error": error.code}
-            logger.warning("run_beat_failed", extra=extra)
-
-    async def _end_dead(self, tenant: str, run_id: str, beat: int) -> None:
-        # without a journal nothing that was shown was kept: a client cuts to id 0
-        end = terminator(Stop.PROCESS_DIED, message_id=None, kept_through_id=0)
-        now = self._clock.now()
-        answer = Message(
-            id="",
-            conversation_id="",
-            run_id=run_id,
-            role="assistant",
-            content="",
-            created_at=now,
-            finish_reason=end.finish_reason,
-            error_code=Stop.PROCESS_DIED.value[0],
-        )
-        if await self._runs.end_dead(
-            run_id,
-            tenant=tenant,
-            beat=beat,
-            terminator=end,
-            event_id=LOST_EVENT_ID,
-            answer=answer,
-            at=now,
-        ):
-            logger.warning("run_lost", extra={"run_id": run_id})

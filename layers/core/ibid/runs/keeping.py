@@ -4,15 +4,19 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
+from typing import Any
 
 from ibid.domain.answers import TurnResult
 from ibid.domain.conversations import Message, Run
 from ibid.domain.errors import LeaseLost, RunNotFound, StoreUnavailable, Unavailable
-from ibid.domain.events import Done, Entry, Terminator
+from ibid.domain.events import Done, Failed, Terminator
 from ibid.ports.clock import Clock
 from ibid.ports.runs import RunStore
-from ibid.runs.stages import end_state
+from ibid.runs.journal import Journal
+from ibid.runs.limits import RunLimits
+from ibid.runs.states import end_state, finish_reason
 from ibid.runs.terminator import Ending, Stop, terminator
 from ibid.runs.transcript import Transcript
 
@@ -33,10 +37,15 @@ class End:
     event_id: int
     message: Message
 
-    @property
-    def entry(self) -> Entry:
-        """What a reader sees of it."""
-        return Entry(id=self.event_id, event=self.terminator)
+    def of(self, run: Run) -> Run:
+        """Return the run as it is once this end is kept."""
+        return replace(
+            run,
+            state=end_state(self.terminator),
+            terminator=self.terminator,
+            last_event_id=self.event_id,
+            ended_at=self.message.created_at,
+        )
 
 
 class Keeper:
@@ -48,14 +57,16 @@ class Keeper:
     Args:
         runs: Where.
         clock: For the message's time.
+        limits: How long journals are kept, and pauses wait.
 
     Attributes:
         owed: What goes on trying, by run id.
     """
 
-    def __init__(self, runs: RunStore, clock: Clock) -> None:
+    def __init__(self, runs: RunStore, clock: Clock, limits: RunLimits) -> None:
         self._runs = runs
         self._clock = clock
+        self._limits = limits
         self.owed: dict[str, asyncio.Task[None]] = {}
 
     def end(
@@ -76,15 +87,20 @@ class Keeper:
             is_kept: Whether the terminator may name the message.
             is_plain: Leave out the citations, which may be what can't be kept.
         """
-        event = terminator(ending, message_id=run.message_id if is_kept else None)
+        now = self._clock.now()
+        event = terminator(
+            ending,
+            message_id=run.message_id if is_kept else None,
+            expires_at=now + timedelta(seconds=self._limits.pause_s),
+        )
         message = Message(
             id=run.message_id,
             conversation_id=run.conversation_id,
             run_id=run.id,
             role="assistant",
             content=transcript.text,
-            created_at=self._clock.now(),
-            finish_reason=event.finish_reason,
+            created_at=now,
+            finish_reason=finish_reason(event),
         )
         if isinstance(event, Done):
             message = replace(
@@ -99,20 +115,25 @@ class Keeper:
             )
         else:
             citations = () if is_plain else transcript.citations
-            message = replace(message, error_code=event.code, citations=citations)
-        return End(terminator=event, event_id=transcript.next_id, message=message)
+            error_code = event.code if isinstance(event, Failed) else None
+            message = replace(message, error_code=error_code, citations=citations)
+        return End(terminator=event, event_id=transcript.last_id + 1, message=message)
 
     async def keep(
-        self, run: Run, transcript: Transcript, ending: Ending, *, give_up_at: GiveUpAt
-    ) -> Entry:
-        """Keep a run's end and return what is to be shown: it, or the end that came first.
+        self, journal: Journal, transcript: Transcript, ending: Ending, *, give_up_at: GiveUpAt
+    ) -> Run:
+        """Keep a run's end, and return the run with the end that is to be shown.
+
+        That is the end that is kept: this one, or one that came first. Only where none can be
+        kept in time is it one that is owed, or that can't be kept any more.
 
         Args:
-            run: Which.
+            journal: The run's; what it has not kept is kept with the end.
             transcript: What was shown; citations are added to it where a `Done` needs them.
             ending: How it went.
             give_up_at: Tells the loop's time after which the end is owed; it may come nearer.
         """
+        run = journal.run
         if isinstance(ending, TurnResult):
             transcript.complete()
         failure: Ending = RuntimeError()
@@ -121,64 +142,69 @@ class Keeper:
             self.end(run, transcript, failure, is_plain=True),
         ):
             try:
-                return await self._insist(run, candidate, give_up_at=give_up_at)
+                return await self._insist(journal, candidate, give_up_at=give_up_at)
             except RunNotFound:
-                return self.end(run, transcript, Stop.DELETED, is_kept=False).entry
+                return self.end(run, transcript, Stop.DELETED, is_kept=False).of(run)
             except LeaseLost:
-                return self.end(run, transcript, Stop.LEASE_LOST, is_kept=False).entry
+                return self.end(run, transcript, Stop.LEASE_LOST, is_kept=False).of(run)
             except Unavailable:
                 failure = StoreUnavailable("The answer could not be kept in time.")
                 break
             except Exception as error:  # noqa: BLE001 - an edge: whatever can't be kept, a run ends
                 _log(logging.ERROR, "run_end_unkeepable", run, error)
         if not isinstance(failure, Unavailable):
-            return self.give_up(run, transcript)
+            return self.give_up(journal, transcript)
         owed = self.end(run, transcript, failure, is_kept=False)
-        self.owe(run, owed)
-        return owed.entry
+        self.owe(journal, owed)
+        return owed.of(run)
 
-    def give_up(self, run: Run, transcript: Transcript) -> Entry:
-        """Owe the end of a run that could not even be tried, and return what is to be shown."""
-        owed = self.end(run, transcript, RuntimeError(), is_kept=False, is_plain=True)
-        self.owe(run, owed)
-        return owed.entry
+    def give_up(self, journal: Journal, transcript: Transcript) -> Run:
+        """Owe the end of a run that could not even be tried, and return it as it is shown."""
+        owed = self.end(journal.run, transcript, RuntimeError(), is_kept=False, is_plain=True)
+        self.owe(journal, owed)
+        return owed.of(journal.run)
 
-    def owe(self, run: Run, end: End, *, after: "asyncio.Future[None] | None" = None) -> None:
+    def owe(
+        self, journal: Journal, end: End, *, after: "asyncio.Future[Any] | None" = None
+    ) -> None:
         """Go on trying to keep an end in the background.
 
         Args:
-            run: Which; it need not have been kept.
+            journal: Of the run, which need not have been kept.
             end: What was shown, or would be.
             after: What may still be writing the run.
         """
+        run = journal.run
         _log(logging.WARNING, "run_end_owed", run, None)
-        task = asyncio.create_task(self._pay(run, end, after), name=f"owed end of run {run.id}")
+        task = asyncio.create_task(self._pay(journal, end, after), name=f"owed end of run {run.id}")
         self.owed[run.id] = task
         task.add_done_callback(lambda _: self.owed.pop(run.id, None))
 
-    async def _insist(self, run: Run, end: End, *, give_up_at: GiveUpAt) -> Entry:
+    async def _insist(self, journal: Journal, end: End, *, give_up_at: GiveUpAt) -> Run:
         pause_s = _FIRST_PAUSE_S
         while True:
             try:
-                return await self._attempt(run, end, give_up_at=give_up_at)
+                return await self._attempt(journal, end, give_up_at=give_up_at)
             except Unavailable as error:
-                _log(logging.WARNING, "run_end_retried", run, error)
+                _log(logging.WARNING, "run_end_retried", journal.run, error)
                 if give_up_at() - _time() <= pause_s:
                     raise
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LOOK_S)
 
-    async def _attempt(self, run: Run, end: End, *, give_up_at: GiveUpAt) -> Entry:
+    async def _attempt(self, journal: Journal, end: End, *, give_up_at: GiveUpAt) -> Run:
+        at = end.message.created_at
         writing = asyncio.ensure_future(
             self._runs.end(
-                run.id,
-                tenant=run.tenant,
-                owner=run.lease_owner,
+                journal.run,
+                beat=journal.beat,
                 state=end_state(end.terminator),
                 terminator=end.terminator,
+                entries=journal.unkept(),
                 event_id=end.event_id,
                 answer=end.message,
-                at=end.message.created_at,
+                at=at,
+                expires_at=at + timedelta(seconds=self._limits.journal_s),
             )
         )
         writing.add_done_callback(_take_note)
@@ -188,17 +214,17 @@ class Keeper:
             await asyncio.wait({writing}, timeout=_LOOK_S)
         if not writing.done():
             raise StoreUnavailable("the app store gave no answer in time")
-        kept = writing.result()
-        return Entry(id=kept.last_event_id, event=kept.terminator or end.terminator)
+        return writing.result()
 
-    async def _pay(self, run: Run, end: End, after: "asyncio.Future[None] | None") -> None:
+    async def _pay(self, journal: Journal, end: End, after: "asyncio.Future[Any] | None") -> None:
+        run = journal.run
         if after is not None:
             await asyncio.wait({after})
         pause_s = _FIRST_PAUSE_S
         while True:
             wait_until = _time() + _LONGEST_PAUSE_S
             try:
-                await self._attempt(run, end, give_up_at=partial(float, wait_until))
+                await self._attempt(journal, end, give_up_at=partial(float, wait_until))
             except (RunNotFound, LeaseLost):
                 return
             except Unavailable:

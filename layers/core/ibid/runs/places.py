@@ -1,25 +1,25 @@
-"""Places for runs: so many a process, a tenant and a subject, first come, first served."""
+"""The places for runs in one process: first come, first served.
+
+What a tenant and a subject may run at once is counted in the store.
+"""
 
 import asyncio
-from collections import Counter
-
-from ibid.domain.principals import Principal
-from ibid.runs.limits import RunLimits
-
-_Counted = tuple[str, ...]  # (), (tenant,), (tenant, subject)
 
 
 class Places:
-    """The places of one process; whoever waits passes only those who can't go yet."""
+    """So many at once; more wait.
 
-    def __init__(self, limits: RunLimits) -> None:
-        self._most = (limits.process, limits.tenant, limits.subject)
-        self._taken: Counter[_Counted] = Counter()
+    Args:
+        most: At least 1.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._free = most
         self._waiting: list[Place] = []
 
-    def claim(self, principal: Principal) -> "Place":
+    def claim(self) -> "Place":
         """Take a place, or stand in line for one."""
-        place = Place(self, principal)
+        place = Place(self)
         self._waiting.append(place)
         self._admit()
         return place
@@ -29,31 +29,19 @@ class Places:
         if place in self._waiting:
             self._waiting.remove(place)
             return
-        self._taken.subtract(place.counted)
-        self._taken = +self._taken  # a tenant without runs takes no memory
+        self._free += 1
         self._admit()
 
     def _admit(self) -> None:
-        for place in list(self._waiting):
-            if all(
-                self._taken[counted] < most
-                for counted, most in zip(place.counted, self._most, strict=True)
-            ):
-                self._waiting.remove(place)
-                self._taken.update(place.counted)
-                place.admit()
+        while self._free > 0 and self._waiting:
+            self._free -= 1
+            self._waiting.pop(0).admit()
 
 
 class Place:
-    """One run's place, taken or waited for; free it in the end.
+    """One run's place, taken or waited for; free it in the end."""
 
-    Attributes:
-        counted: What it counts against.
-    """
-
-    def __init__(self, places: Places, principal: Principal) -> None:
-        tenant, subject = principal.tenant, principal.subject
-        self.counted: tuple[_Counted, ...] = ((), (tenant,), (tenant, subject))
+    def __init__(self, places: Places) -> None:
         self._places = places
         self._admitted = asyncio.Event()
         self._freed = False

@@ -1,12 +1,13 @@
 """The one place that makes terminators."""
 
 import asyncio
+from datetime import datetime
 from enum import Enum
 from typing import assert_never
 
-from ibid.domain.answers import FinishReason, TurnResult
+from ibid.domain.answers import FinishReason, TurnPause, TurnResult
 from ibid.domain.errors import IbidError, LeaseLost, RunLost, RunTimedOut, ShuttingDown
-from ibid.domain.events import Done, Failed, Terminator
+from ibid.domain.events import Done, Failed, Paused, Terminator
 
 
 class Stop(Enum):
@@ -25,11 +26,11 @@ class Stop(Enum):
     DELETED = "CONVERSATION_NOT_FOUND", "The conversation was deleted.", FinishReason.CANCELLED
 
 
-Ending = TurnResult | Stop | BaseException
+Ending = TurnResult | TurnPause | Stop | BaseException
 
 
 def terminator(
-    ending: Ending, *, message_id: str | None, kept_through_id: int | None = None
+    ending: Ending, *, message_id: str | None, expires_at: datetime | None = None
 ) -> Terminator:
     """Make the one event that ends a run.
 
@@ -37,9 +38,19 @@ def terminator(
         ending: What the turn left, why it was stopped, or what it raised. The text of an
             IbidError is shown, that of any other error never.
         message_id: Of the assistant message that is kept with it; None if none is.
-        kept_through_id: Given only where the process died: the last event id that was kept.
+        expires_at: Of a pause, which can't be without.
     """
     match ending:
+        case TurnPause():
+            if expires_at is None:
+                raise ValueError("a pause expires")
+            return Paused(
+                message_id=message_id,
+                interrupt_id=ending.interrupt_id,
+                node=ending.node,
+                clarification=ending.clarification,
+                expires_at=expires_at,
+            )
         case TurnResult():
             return Done(
                 message_id=message_id,
@@ -51,6 +62,9 @@ def terminator(
                 retrieval_attempts=ending.retrieval_attempts,
                 citations=tuple(ending.citations),
                 degraded=tuple(ending.degraded),
+                clarification=ending.clarification,
+                assumptions=tuple(ending.assumptions),
+                suggestions=tuple(ending.suggestions),
             )
         case Stop():
             code, message, finish_reason = ending.value
@@ -68,6 +82,17 @@ def terminator(
             )
         case _:
             assert_never(ending)
+    return Failed(message_id=message_id, code=code, message=message, finish_reason=finish_reason)
+
+
+def lost(*, message_id: str, kept_through_id: int) -> Failed:
+    """Make the terminator of a run whose process died.
+
+    Args:
+        message_id: Of the assistant message that is kept with it.
+        kept_through_id: The last event id that was kept, 0 if none was.
+    """
+    code, message, finish_reason = Stop.PROCESS_DIED.value
     return Failed(
         message_id=message_id,
         code=code,

@@ -13,17 +13,19 @@ class Transcript:
     Attributes:
         entries: All of them; the one with id n stands at n - 1, but for a terminator that another
             process wrote.
+        has_ended: Whether the last one is the terminator.
     """
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
+        self.has_ended = False
         self._has_citations = False
         self._has_tokens = False
 
     @property
-    def next_id(self) -> int:
-        """The id that the next event gets."""
-        return len(self.entries) + 1
+    def last_id(self) -> int:
+        """The id of the last event before the terminator, 0 if there is none."""
+        return len(self.entries) - self.has_ended
 
     @property
     def text(self) -> str:
@@ -73,9 +75,10 @@ class Transcript:
     def end(self, entry: Entry) -> None:
         """Add the terminator, under the id that was kept with it."""
         self.entries.append(entry)
+        self.has_ended = True
 
     def _add(self, event: TurnEvent) -> None:
-        self.entries.append(Entry(id=self.next_id, event=event))
+        self.entries.append(Entry(id=self.last_id + 1, event=event))
 
 
 def _whole(token: TokenDelta) -> TokenDelta:

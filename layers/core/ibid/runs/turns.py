@@ -37,7 +37,12 @@ class NewTurn:
             cancel it first.
         attended: False for a background run: nobody need read it.
         idempotency: The id of the idempotency record that the run answers.
-        planned: Told the run's id before it begins, so that who comes after a crash finds it.
+        message_id: Of the answer: what is planned is told by it from a run of the same id that
+            somebody else began. None mints one.
+        planned: Told the run's id before it begins, so that who comes after a crash finds it;
+            again with another one if that was taken.
+        deadline_s: Seconds from now until the process may be stopped: the run times out a margin
+            before. None for none.
     """
 
     principal: Principal
@@ -52,7 +57,9 @@ class NewTurn:
     strategy: Strategy = "reject"
     attended: bool = True
     idempotency: str | None = None
+    message_id: str | None = None
     planned: Callable[[str], Awaitable[None]] | None = None
+    deadline_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,4 +81,6 @@ class NewResumption:
     on_disconnect: OnDisconnect = "stop"
     attended: bool = True
     idempotency: str | None = None
+    message_id: str | None = None
     planned: Callable[[str], Awaitable[None]] | None = None
+    deadline_s: float | None = None

@@ -1,0 +1,116 @@
+"""Ending the runs of processes that died, and waiting for the ends of those that live."""
+
+import asyncio
+import logging
+from collections.abc import Collection
+from datetime import timedelta
+
+from ibid.domain.conversations import LIVE_STATES, Message, Run
+from ibid.domain.errors import JournalExpired, RunNotFound
+from ibid.domain.events import RESERVED_IDS
+from ibid.ports.clock import Clock
+from ibid.ports.runs import RunStore
+from ibid.runs.leases import Key, LeaseObserver
+from ibid.runs.limits import RunLimits
+from ibid.runs.terminator import lost
+from ibid.runs.transcript import Transcript
+
+logger = logging.getLogger(__name__)
+
+
+class DeadRuns:
+    """Ends runs whose lease is dead; safe to do from many processes at once.
+
+    Args:
+        runs: The runs of all processes.
+        clock: For the records, and for watching leases.
+        limits: The term of a lease, and how long a journal is kept.
+    """
+
+    def __init__(self, runs: RunStore, clock: Clock, limits: RunLimits) -> None:
+        self._runs = runs
+        self._clock = clock
+        self._limits = limits
+
+    def observer(self) -> LeaseObserver:
+        """Return a fresh observer of leases."""
+        return LeaseObserver(self._clock, self._limits)
+
+    async def end(self, run_id: str, *, tenant: str, beat: int) -> bool:
+        """End a run whose counter stood at `beat` for a term, and say if this call did.
+
+        What its journal holds is kept as its message.
+
+        Raises:
+            StoreUnavailable: The store gave no answer.
+        """
+        run = await self._runs.read_dead(run_id, tenant=tenant)
+        if run is None or run.state not in LIVE_STATES or run.beat != beat:
+            return False
+        try:
+            transcript = await self._kept(run)
+        except (RunNotFound, JournalExpired):  # deleted, or ended, as it was read
+            return False
+        now = self._clock.now()
+        event = lost(message_id=run.message_id, kept_through_id=transcript.last_id)
+        answer = Message(
+            id=run.message_id,
+            conversation_id=run.conversation_id,
+            run_id=run.id,
+            role="assistant",
+            content=transcript.text,
+            created_at=now,
+            finish_reason=event.finish_reason,
+            error_code=event.code,
+            citations=transcript.citations,
+        )
+        has_ended = await self._runs.end_dead(
+            run,
+            terminator=event,
+            event_id=transcript.last_id + RESERVED_IDS + 1,
+            answer=answer,
+            at=now,
+            expires_at=now + timedelta(seconds=self._limits.journal_s),
+        )
+        if has_ended:
+            logger.warning("run_lost", extra={"run_id": run_id})
+        return has_ended
+
+    async def wait_ended(self, keys: Collection[Key], *, timeout_s: float) -> bool:
+        """Wait until runs of other processes have ended or are gone; dead ones are ended.
+
+        Args:
+            keys: Tenant and id of each.
+            timeout_s: Seconds, by the loop's time.
+
+        Returns:
+            Whether all have.
+
+        Raises:
+            StoreUnavailable: The store gave no answer.
+        """
+        loop = asyncio.get_running_loop()
+        give_up_at = loop.time() + timeout_s
+        observer = self.observer()
+        pending = set(keys)
+        while True:
+            live: dict[Key, int] = {}
+            for tenant, run_id in pending:
+                run = await self._runs.read_dead(run_id, tenant=tenant)
+                if run is not None and run.state in LIVE_STATES:
+                    live[tenant, run_id] = run.beat
+            for (tenant, run_id), beat in observer.look(live):
+                if await self.end(run_id, tenant=tenant, beat=beat):
+                    del live[tenant, run_id]
+            pending = set(live)
+            if not pending or loop.time() >= give_up_at:
+                return not pending
+            await asyncio.sleep(self._limits.poll_s)
+
+    async def _kept(self, run: Run) -> Transcript:
+        transcript = Transcript()
+        while True:
+            part = await self._runs.entries(run, after=transcript.last_id)
+            transcript.entries.extend(part.entries)
+            if not part.has_more:
+                return transcript
