@@ -333,7 +333,7 @@ class FakeRuns:
         new = [entry for entry in entries if entry.id > kept.last_event_id]
         last = kept.last_event_id + len(new)
         if [entry.id for entry in new] != list(range(kept.last_event_id + 1, last + 1)):
-            raise ValueError("the entries do not follow the last one that is kept")
+            raise ValueError("the ids do not follow the last one that is kept")
         journal = self._rows.journals[kept.tenant, kept.id]
         assert journal.entries is not None
         journal.entries.extend(new)
