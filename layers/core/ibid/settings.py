@@ -135,6 +135,11 @@ class Settings(BaseSettings):
         return self
 
     @property
+    def tables(self) -> tuple[str, str, str]:
+        """The tables of `store=dynamodb`: app records, checkpoints, pending writes."""
+        return (self.app_table or "", self.checkpoints_table or "", self.writes_table or "")
+
+    @property
     def served_hosts(self) -> tuple[str, ...]:
         """Names that a request may call a server by; on loopback a foreign one is an attack."""
         if not is_loopback(self.host):

@@ -5,41 +5,40 @@ it, and closes it in the reverse order.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from secrets import token_hex
 
 from fastapi import FastAPI
 
 from ibid.adapters.folder_objects import FolderObjects
 from ibid.adapters.sqlite.index import SqlitePassageIndex
-from ibid.adapters.sqlite.records import SqliteRecords
 from ibid.adapters.system_clock import SystemClock
+from ibid.bootstrap.answering import Answering
 from ibid.bootstrap.models import open_embedder, open_model
-from ibid.domain.errors import Misconfigured
-from ibid.domain.passages import Passage
-from ibid.domain.permalinks import permalink
+from ibid.bootstrap.stores import Records, open_stores
+from ibid.domain.errors import Misconfigured, Unavailable
 from ibid.domain.principals import Principal
-from ibid.domain.projects import Project
-from ibid.domain.readiness import check_ready
-from ibid.graphs.answer.build import build_answer_graph
-from ibid.graphs.answer.deps import AnswerDeps
-from ibid.graphs.answer.turn import stream_turn
 from ibid.indexing.background import IndexJobs
 from ibid.indexing.pipeline import ProjectIndexer
 from ibid.ports.models import ChatModel
 from ibid.retrieval.search import PassageSearch
+from ibid.runs.deletion import Deletion
 from ibid.runs.engine import RunEngine
 from ibid.runs.leases import JobWatch
 from ibid.runs.limits import RunLimits
+from ibid.runs.sweep import Sweep
 from ibid.settings import Settings
 from ibid.web.app import make_app
-from ibid.web.services import Services, Work
+from ibid.web.services import Services
+
+logger = logging.getLogger(__name__)
 
 DRAIN_S = 5.0
+SWEEP_S = 300.0
 LOCAL = Principal(tenant="local", subject="local")
 
 
@@ -59,7 +58,7 @@ class Runtime:
 
     app: FastAPI
     principal: Principal
-    records: SqliteRecords
+    records: Records
     objects: FolderObjects
     engine: RunEngine
     index_jobs: IndexJobs
@@ -88,15 +87,25 @@ async def open_runtime(
             settings.data.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise Misconfigured(f"IBID_DATA: {settings.data}: {error.strerror}") from None
-        records = await SqliteRecords.open(settings.data / "ibid.sqlite")
-        stack.push_async_callback(records.close)
+        stores = await open_stores(settings, stack)
+        records = stores.records
         objects = FolderObjects(settings.data / "objects")
         index = SqlitePassageIndex(settings.data / "generations")
         stack.push_async_callback(index.close)
         embedder = await open_embedder(settings, stack)
-        answerer = model or open_model(settings, stack)
-        search = PassageSearch(index=index, embedder=embedder)
+
+        def signature() -> str | None:
+            return None if embedder is None else embedder.signature
+
         limits = _limits(settings)
+        answering = Answering(
+            search=PassageSearch(index=index, embedder=embedder),
+            model=model or open_model(settings, stack),
+            saver=stores.saver,
+            projects=records.projects,
+            signature=signature,
+            lease_wait_s=limits.term_s + 2 * limits.beat_s,
+        )
         engine = RunEngine(
             conversations=records.conversations,
             runs=records.runs,
@@ -125,40 +134,37 @@ async def open_runtime(
         )
         stack.push_async_callback(index_jobs.close)
         if keep_watch:
-            jobs_watch = JobWatch(records.jobs, clock, limits)
-            for watching in (engine.watch(), jobs_watch.watch()):
-                stack.push_async_callback(_cancelled, asyncio.create_task(watching))
-        graph = build_answer_graph()
-
-        def signature() -> str | None:
-            return None if embedder is None else embedder.signature
-
-        def work(project: Project) -> Work:
-            async def active_generation() -> int:
-                now = await records.projects.get(project.id, tenant=project.tenant)
-                return check_ready(now, embedding_signature=signature())
-
-            def link(passage: Passage) -> str | None:
-                return permalink(project.source, passage)
-
-            deps = AnswerDeps(
-                search=search,
-                model=answerer,
-                settings=project.settings,
-                permalink=link,
-                active_generation=active_generation,
+            sweep = Sweep(
+                runs=records.runs, idempotency=records.idempotency, clock=clock, limits=limits
             )
-            return lambda turn: stream_turn(graph, turn, deps)
-
+            watches = [
+                engine.watch(),
+                JobWatch(records.jobs, clock, limits).watch(),
+                sweep.watch(SWEEP_S),
+            ]
+            if stores.tidy is not None:
+                watches.append(_tidying(stores.tidy))
+            for watching in watches:
+                stack.push_async_callback(_cancelled, asyncio.create_task(watching))
         services = Services(
             projects=records.projects,
             jobs=records.jobs,
             conversations=records.conversations,
             runs=records.runs,
+            idempotency=records.idempotency,
+            feedback=records.feedback,
             objects=objects,
             index=index,
             engine=engine,
-            work=work,
+            deletion=Deletion(
+                engine=engine,
+                projects=records.projects,
+                conversations=records.conversations,
+                runs=records.runs,
+                checkpoints=stores.saver,
+            ),
+            work=answering.work,
+            check_pause=answering.check_pause,
             embedding_signature=signature,
             start_index=index_jobs.start,
             clock=clock,
@@ -180,6 +186,16 @@ async def open_runtime(
         )
 
 
+async def _tidying(tidy: Callable[[], Awaitable[object]]) -> None:
+    """Tidy the checkpoints now and then; a store that is away is tried again later."""
+    while True:
+        try:
+            await tidy()
+        except Unavailable as error:
+            logger.warning("checkpoint_sweep_failed", extra={"error": error.code})
+        await asyncio.sleep(SWEEP_S)
+
+
 async def _cancelled(task: asyncio.Task[None]) -> None:
     """Cancel a task and wait for its end."""
     task.cancel()
@@ -194,4 +210,5 @@ def _limits(settings: Settings) -> RunLimits:
         run_timeout_s=settings.run_timeout_s,
         beat_s=settings.beat_s,
         term_s=settings.lease_term_s,
+        pause_s=settings.clarification_s,
     )
