@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from ibid.domain.conversations import Message, RunState
+from ibid.domain.conversations import Message
 from ibid.domain.errors import (
     ConversationNotFound,
     ProjectNotFound,
@@ -13,8 +13,8 @@ from ibid.domain.errors import (
     ValidationFailed,
 )
 from ibid.domain.principals import Principal
-from ibid.runs.terminator import terminator
 from tests.contract.odd import ODD
+from tests.contract.run_steps import append, begin, ended, journal, numbered, some_events
 from tests.fakes.records import Records
 from tests.fakes.samples import (
     ANN,
@@ -22,7 +22,6 @@ from tests.fakes.samples import (
     a_conversation,
     a_project,
     a_question,
-    a_result,
     a_run,
     an_answer,
 )
@@ -34,22 +33,10 @@ STRANGERS = [
 ]
 
 
-async def _talk(records: Records, run_id: str, *, conversation_id: str = "c1") -> list[Message]:
+async def _talk(records: Records, number: int = 1, *, conversation_id: str = "c1") -> list[Message]:
     """Keep a whole turn, and return its two messages."""
-    run = a_run(run_id, conversation_id=conversation_id)
-    question, answer = a_question(run), an_answer(run)
-    await records.runs.begin(run, question=question, title="t")
-    await records.runs.end(
-        run_id,
-        tenant=run.tenant,
-        owner="me",
-        state=RunState.COMPLETED,
-        terminator=terminator(a_result(), message_id=run.message_id),
-        event_id=5,
-        answer=answer,
-        at=NOON,
-    )
-    return [question, answer]
+    run = await ended(records, number, conversation_id=conversation_id)
+    return [a_question(run), an_answer(run)]
 
 
 async def test_a_conversation_comes_back_as_it_was_kept(records: Records) -> None:
@@ -85,7 +72,7 @@ async def test_a_conversation_needs_its_project(records: Records) -> None:
 async def test_to_a_stranger_it_does_not_exist(records: Records, stranger: Principal) -> None:
     await records.projects.create(a_project())
     await records.conversations.create(a_conversation())
-    kept = await _talk(records, "r1")
+    kept = await _talk(records, 1)
     store = records.conversations
 
     for call in (
@@ -100,7 +87,7 @@ async def test_to_a_stranger_it_does_not_exist(records: Records, stranger: Princ
     page = await store.list_for(principal=stranger, cursor=None, limit=9)
 
     assert (list(page.items), page.next_cursor) == ([], None)
-    assert (await store.get("c1", principal=ANN)).title == "t"
+    assert (await store.get("c1", principal=ANN)).title == "title of c1-1"
     assert list(await store.latest_messages("c1", principal=ANN, limit=9)) == kept
 
 
@@ -126,7 +113,7 @@ async def test_a_cursor_serves_its_own_list_only(records: Records) -> None:
     await records.projects.create(a_project())
     for conversation_id in ("c1", "c2"):
         await records.conversations.create(a_conversation(conversation_id))
-        await _talk(records, f"run of {conversation_id}", conversation_id=conversation_id)
+        await _talk(records, conversation_id=conversation_id)
     page = await records.conversations.list_for(principal=ANN, cursor=None, limit=1)
     messages = await records.conversations.messages("c1", principal=ANN, cursor=None, limit=1)
 
@@ -157,29 +144,29 @@ async def test_a_new_title_is_kept(records: Records) -> None:
 async def test_messages_come_in_the_order_they_were_kept_and_whole(records: Records) -> None:
     await records.projects.create(a_project())
     await records.conversations.create(a_conversation())
-    kept = [message for run_id in ("b", "a", "c") for message in await _talk(records, run_id)]
+    kept = [message for number in range(1, 12) for message in await _talk(records, number)]
     store = records.conversations
 
-    whole = await store.messages("c1", principal=ANN, cursor=None, limit=6)
+    whole = await store.messages("c1", principal=ANN, cursor=None, limit=22)
     paged: list[Message] = []
     cursor = None
-    for _ in range(2):
-        page = await store.messages("c1", principal=ANN, cursor=cursor, limit=4)
+    for _ in range(3):
+        page = await store.messages("c1", principal=ANN, cursor=cursor, limit=8)
         paged += page.items
         cursor = page.next_cursor
 
     assert (list(whole.items), whole.next_cursor) == (kept, None)
     assert (paged, cursor) == (kept, None)
-    for limit in (1, 3, 6, 200):
+    for limit in (1, 3, 22, 200):
         assert list(await store.latest_messages("c1", principal=ANN, limit=limit)) == kept[-limit:]
 
 
 async def test_a_page_goes_on_with_what_was_kept_after_it(records: Records) -> None:
     await records.projects.create(a_project())
     await records.conversations.create(a_conversation())
-    kept = await _talk(records, "r1")
+    kept = await _talk(records, 1)
     first = await records.conversations.messages("c1", principal=ANN, cursor=None, limit=1)
-    kept += await _talk(records, "r2")
+    kept += await _talk(records, 2)
 
     rest = await records.conversations.messages(
         "c1", principal=ANN, cursor=first.next_cursor, limit=9
@@ -204,10 +191,9 @@ async def test_a_deletion_takes_messages_and_runs_and_nothing_can_be_added(
     await records.projects.create(a_project())
     await records.conversations.create(a_conversation())
     await records.conversations.create(a_conversation("c2"))
-    others = await _talk(records, "r0", conversation_id="c2")
-    await _talk(records, "r1")
-    run = a_run("r2")
-    await records.runs.begin(run, question=a_question(run), title="t")
+    others = await _talk(records, conversation_id="c2")
+    await _talk(records, 1)
+    await begin(records, a_run(2))
 
     await records.conversations.delete("c1", principal=ANN)
 
@@ -216,8 +202,24 @@ async def test_a_deletion_takes_messages_and_runs_and_nothing_can_be_added(
     with pytest.raises(ConversationNotFound):
         await records.conversations.messages("c1", principal=ANN, cursor=None, limit=1)
     with pytest.raises(RunNotFound):
-        await records.runs.get("r1", principal=ANN)
+        await records.runs.get("c1-1", principal=ANN)
     with pytest.raises(ConversationNotFound):
-        await _talk(records, "r3")
+        await _talk(records, 3)
     assert await records.runs.live() == {}
     assert list(await records.conversations.latest_messages("c2", principal=ANN, limit=9)) == others
+
+
+async def test_a_deletion_takes_journals_and_leaves_those_of_others(records: Records) -> None:
+    await records.projects.create(a_project())
+    await records.conversations.create(a_conversation())
+    await records.conversations.create(a_conversation("c2"))
+    for conversation_id in ("c1", "c2"):
+        run = a_run(conversation_id=conversation_id)
+        await begin(records, run)
+        await append(records, run, 0, numbered(some_events("planted")))
+
+    await records.conversations.delete("c1", principal=ANN)
+
+    with pytest.raises(RunNotFound):
+        await records.runs.entries(a_run(), after=0)
+    assert len(await journal(records, a_run(conversation_id="c2"))) == 3

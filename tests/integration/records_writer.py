@@ -5,21 +5,13 @@ python -m tests.integration.records_writer FILE NAME TURNS
 
 import asyncio
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from ibid.adapters.sqlite.records import SqliteRecords
-from ibid.domain.conversations import RunState
-from ibid.domain.errors import ThreadBusy
-from ibid.runs.terminator import terminator
-from tests.fakes.samples import (
-    NOON,
-    a_conversation,
-    a_project,
-    a_question,
-    a_result,
-    a_run,
-    an_answer,
-)
+from ibid.domain.errors import RunNumberTaken
+from tests.contract.run_steps import append, begin, end, numbered, some_events
+from tests.fakes.samples import a_conversation, a_project, a_run
 
 
 def _say(line: str) -> None:
@@ -33,27 +25,19 @@ async def _write(path: Path, name: str, turns: int) -> None:
     await records.conversations.create(a_conversation(name, project_id=name))
     _say("ready")
     await asyncio.to_thread(sys.stdin.readline)
-    for number in range(turns):
-        run = a_run(f"{name}-{number}", conversation_id=name)
-        await records.runs.begin(run, question=a_question(run), title="t")
-        await records.runs.end(
-            run.id,
-            tenant=run.tenant,
-            owner="me",
-            state=RunState.COMPLETED,
-            terminator=terminator(a_result(), message_id=run.message_id),
-            event_id=5,
-            answer=an_answer(run),
-            at=NOON,
-        )
+    for number in range(1, turns + 1):
+        run = a_run(number, conversation_id=name)
+        await begin(records, run)
+        await append(records, run, 0, numbered(some_events(run.id)))
+        await end(records, run, beat=1, event_id=4)
         _say(run.id)
-    shared = a_run(f"{name}-shared", conversation_id="shared")
+    shared = replace(a_run(conversation_id="shared"), lease_owner=name)
     try:
-        await records.runs.begin(shared, question=a_question(shared), title="t")
-    except ThreadBusy as busy:
-        _say(f"busy {busy.run_id}")
+        await begin(records, shared)
+    except RunNumberTaken:
+        _say("lost")
     else:
-        _say(f"won {shared.id}")
+        _say(f"won {name}")
     await records.close()
 
 

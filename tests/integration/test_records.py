@@ -6,19 +6,48 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ibid.adapters.records.journal import pack
 from ibid.adapters.sqlite.database import Database
+from ibid.adapters.sqlite.migrations import STEPS
 from ibid.adapters.sqlite.records import SqliteRecords
-from ibid.domain.answers import FinishReason
 from ibid.domain.conversations import RunState
-from ibid.domain.errors import Misconfigured, SchemaTooNew, StoreUnavailable
-from ibid.domain.events import Failed
+from ibid.domain.errors import JournalExpired, Misconfigured, SchemaTooNew, StoreUnavailable
+from ibid.domain.events import RESERVED_IDS, Done
 from ibid.domain.projects import GitSource
-from tests.fakes.samples import ANN, NOON, a_conversation, a_project, a_question, a_run, an_answer
+from ibid.ports.feedback import Feedback
+from ibid.ports.idempotency import KeyScope, StoredAnswer
+from tests.contract.run_steps import (
+    WEEK,
+    a_failure,
+    append,
+    begin,
+    conversations,
+    end,
+    end_dead,
+    journal,
+    numbered,
+    resume,
+    some_events,
+)
+from tests.fakes.samples import (
+    ANN,
+    NOON,
+    PLACES,
+    a_conversation,
+    a_pause,
+    a_project,
+    a_question,
+    a_resumption,
+    a_run,
+    an_answer,
+)
 
+SCOPE = KeyScope(tenant="acme", subject="ann", method="POST", path="/ask", key="k")
 ROOT = Path(__file__).parents[2]
 PLANTED = "PLANTED-7f3a9c"
 
@@ -70,9 +99,10 @@ def _go(process: "subprocess.Popen[str]") -> None:
     process.stdin.flush()
 
 
-def _count(path: Path, text: str) -> int:
+def _count(path: Path, planted: str | bytes) -> int:
+    sought = planted.encode() if isinstance(planted, str) else planted
     files = [file for file in path.parent.rglob("*") if file.is_file()]
-    return sum(file.read_bytes().count(text.encode()) for file in files)
+    return sum(file.read_bytes().count(sought) for file in files)
 
 
 async def _plant(records: SqliteRecords, project_id: str, conversation_id: str) -> None:
@@ -85,21 +115,49 @@ async def _plant(records: SqliteRecords, project_id: str, conversation_id: str) 
     await records.conversations.create(a_conversation(conversation_id, project_id=project_id))
     await records.conversations.rename(conversation_id, principal=ANN, title=f"old {PLANTED}")
     await records.conversations.rename(conversation_id, principal=ANN, title=f"new {PLANTED}")
-    for number in range(5):
-        run = a_run(f"{conversation_id}-{number}", conversation_id=conversation_id)
-        await records.runs.begin(run, question=a_question(run, f"{number} {long}"), title="t")
-        await records.runs.end(
-            run.id,
+    for number in range(1, 6):
+        run = a_run(number, conversation_id=conversation_id)
+        record = await records.idempotency.claim(
+            replace(SCOPE, path=run.id), fingerprint="f", owner="me", now=NOON, expires_at=WEEK
+        )
+        await records.runs.begin(
+            run,
+            question=a_question(run, f"{number} {long}"),
+            title="t",
+            limits=PLACES,
+            idempotency=record.id,
+        )
+        await append(records, run, 0, numbered(some_events(PLANTED, long)))
+        await end(
+            records,
+            run,
+            replace(a_failure(), message=PLANTED),
+            beat=1,
+            event_id=5,
+            answer=an_answer(run, f"{long} {number}"),
+        )
+        await records.idempotency.finish(
+            record.id,
             tenant="acme",
             owner="me",
-            state=RunState.FAILED,
-            terminator=Failed(
-                message_id=None, code="X", message=PLANTED, finish_reason=FinishReason.ERROR
-            ),
-            event_id=2,
-            answer=an_answer(run, f"{long} {number}"),
-            at=NOON,
+            answer=StoredAnswer(status=200, headers={"x": PLANTED}, body=long.encode()),
         )
+        await records.feedback.put(
+            Feedback(
+                tenant="acme",
+                subject="ann",
+                conversation_id=conversation_id,
+                run_id=run.id,
+                rating="down",
+                comment=PLANTED,
+                created_at=NOON,
+            )
+        )
+    asking = a_run(6, conversation_id=conversation_id)
+    await begin(records, asking)
+    asked = replace(a_pause(asking).clarification, question=PLANTED, options=(PLANTED,))
+    paused = await end(records, asking, replace(a_pause(asking), clarification=asked))
+    await resume(records, a_resumption(paused, 7), decision=PLANTED)
 
 
 async def test_a_deleted_conversation_is_in_no_byte_of_the_folder(
@@ -114,6 +172,21 @@ async def test_a_deleted_conversation_is_in_no_byte_of_the_folder(
 
     assert _count(path, PLANTED) == 0
     assert await records.conversations.get("c2", principal=ANN)
+
+
+async def test_what_a_journal_held_is_in_no_byte_of_the_folder_after_a_deletion(
+    path: Path, records: SqliteRecords
+) -> None:
+    await conversations(records, "c1")
+    run = a_run()
+    await begin(records, run)
+    await append(records, run, 0, numbered(some_events("a")))
+    packs = pack(numbered(some_events("a")), max_bytes=10_000)
+    assert _count(path, packs[0].body) > 0
+
+    await records.conversations.delete("c1", principal=ANN)
+
+    assert _count(path, packs[0].body) == 0
 
 
 async def test_a_deleted_project_is_in_no_byte_of_the_folder(
@@ -177,8 +250,8 @@ async def test_two_processes_on_one_new_file_do_not_disturb_each_other(path: Pat
         outcomes = [_lines(process) for process in (one, other)]
         assert [process.wait() for process in (one, other)] == [0, 0]
 
-    ((_, live),) = await records.runs.live()
-    assert sorted(lines[-1] for lines in outcomes) == [f"busy {live}", f"won {live}"]
+    winner = await records.runs.get("shared-1", principal=ANN)
+    assert sorted(lines[-1] for lines in outcomes) == ["lost", f"won {winner.lease_owner}"]
     for name in ("a", "b"):
         page = await records.conversations.messages(name, principal=ANN, cursor=None, limit=200)
         assert len(page.items) == 2 * turns
@@ -232,10 +305,12 @@ async def test_a_full_disk_is_unavailable_and_keeps_nothing_by_halves(path: Path
     run = a_run()
 
     with pytest.raises(StoreUnavailable, match="SQLITE_FULL"):
-        await records.runs.begin(run, question=a_question(run, "x" * 100_000), title="t")
+        await records.runs.begin(
+            run, question=a_question(run, "x" * 100_000), title="t", limits=PLACES
+        )
 
     assert await records.runs.live() == {}
-    await records.runs.begin(run, question=a_question(run), title="t")
+    await begin(records, run)
     assert len(await records.conversations.latest_messages("c1", principal=ANN, limit=9)) == 1
     await records.close()
 
@@ -249,19 +324,92 @@ async def test_a_newer_file_is_refused_by_name(path: Path) -> None:
         await SqliteRecords.open(path)
 
 
-async def test_a_kept_file_of_the_first_schema_is_read(path: Path) -> None:
+_OLDER = """
+    INSERT INTO conversations VALUES ('acme', 'ann', 'c2', 'p1', NULL, NULL, 5);
+    INSERT INTO conversations VALUES ('acme', 'ann', 'c3', 'p1', NULL, NULL, 5);
+    INSERT INTO runs VALUES
+        ('acme', 'ff', 'ann', 'c2', 'p1', 'm2', 'failed', 'o', 3, 20, 21, 1,
+         '{"kind":"failed","message_id":null,"code":"X","message":"m","finish_reason":"error",
+           "kept_through_id":null}'),
+        ('acme', 'aa', 'ann', 'c2', 'p1', 'm3', 'running', 'o', 4, 30, NULL, 0, NULL),
+        ('acme', 'ee', 'ann', 'c2', 'p1', 'm1', 'completed', 'o', 2, 10, 11, 5, NULL);
+"""
+
+
+def _write_older(path: Path) -> None:
     kept = ROOT / "tests" / "unit" / "adapters" / "sqlite" / "app-schema-1.sql"
     path.parent.mkdir()
     with closing(sqlite3.connect(path)) as connection:
         connection.executescript(kept.read_text("utf-8"))
+        connection.executescript(_OLDER)
+
+
+async def test_a_kept_file_of_the_first_schema_is_read(path: Path) -> None:
+    _write_older(path)
 
     records = await SqliteRecords.open(path)
 
-    run = a_run()
     kept_messages = await records.conversations.latest_messages("c1", principal=ANN, limit=9)
-    assert list(kept_messages) == [a_question(run), an_answer(run)]
-    assert (await records.runs.get("r1", principal=ANN)).state is RunState.COMPLETED
+    assert [message.id for message in kept_messages] == ["question of r1", "answer of r1"]
+    run = await records.runs.get("r1", principal=ANN)
+    assert (run.state, run.number, run.turn_id) == (RunState.COMPLETED, 1, "r1")
+    assert isinstance(run.terminator, Done)
     assert (await records.projects.get("p1", tenant="acme")).reindex_in_progress
+    await records.close()
+
+
+async def test_the_runs_of_an_older_file_are_numbered_in_the_order_they_began(path: Path) -> None:
+    _write_older(path)
+
+    records = await SqliteRecords.open(path)
+
+    page = await records.runs.list_for("c2", principal=ANN, cursor=None, limit=9)
+    assert [(run.id, run.number) for run in page.items] == [("aa", 3), ("ff", 2), ("ee", 1)]
+    begun = {
+        conversation_id: (
+            await records.conversations.get(conversation_id, principal=ANN)
+        ).runs_begun
+        for conversation_id in ("c1", "c2", "c3")
+    }
+    assert begun == {"c1": 1, "c2": 3, "c3": 0}
+    with pytest.raises(JournalExpired):
+        await records.runs.entries(page.items[1], after=0)
+    await records.close()
+
+
+async def test_a_live_run_of_an_older_file_is_ended_as_dead_and_the_thread_goes_on(
+    path: Path,
+) -> None:
+    _write_older(path)
+    records = await SqliteRecords.open(path)
+    assert await records.runs.live() == {("acme", "aa"): 4}
+    seen = await records.runs.read_dead("aa", tenant="acme")
+    assert seen is not None
+
+    assert await end_dead(records, seen)
+
+    assert [entry.id for entry in await journal(records, seen)] == [RESERVED_IDS + 1]
+    await begin(records, a_run(4, conversation_id="c2"))
+    await begin(records, a_run(2))
+    assert (await records.runs.get("c1-2", principal=ANN)).number == 2
+    await records.close()
+
+
+async def test_a_file_is_migrated_whole_or_stays_as_it_was(path: Path) -> None:
+    _write_older(path)
+
+    def fail(connection: sqlite3.Connection) -> None:
+        connection.execute("DELETE FROM runs")
+        raise OSError
+
+    with pytest.raises(OSError, match=r"^$"):
+        await Database.open(path, steps=[*STEPS, fail])
+
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        assert connection.execute("SELECT count(*) FROM runs").fetchone() == (4,)
+    records = await SqliteRecords.open(path)
+    assert (await records.runs.get("aa", principal=ANN)).number == 3
     await records.close()
 
 
@@ -342,9 +490,13 @@ async def test_the_files_are_the_owners_alone(path: Path, records: SqliteRecords
 
 async def test_no_error_quotes_what_was_to_be_written(records: SqliteRecords) -> None:
     await _plant(records, "p1", "c1")
-    run = a_run("c1-0", conversation_id="c1")
+    run = a_run(8)
+    await end(records, a_run(7))
+    again = replace(a_run(8), id="c1-1")
 
     with pytest.raises(ValueError, match="SQLITE_CONSTRAINT") as failure:
-        await records.runs.begin(run, question=a_question(run, PLANTED), title=PLANTED)
+        await records.runs.begin(
+            again, question=a_question(run, PLANTED), title=PLANTED, limits=PLACES
+        )
 
     assert PLANTED not in str(failure.value)

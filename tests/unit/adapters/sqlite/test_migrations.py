@@ -48,6 +48,9 @@ def test_a_new_file_gets_the_current_schema(connection: sqlite3.Connection) -> N
         "conversations",
         "runs",
         "messages",
+        "journal",
+        "idempotency",
+        "feedback",
     }
 
 
@@ -76,7 +79,7 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(connection: sqlite3.Connect
 def test_a_newer_file_is_refused_by_name(connection: sqlite3.Connection) -> None:
     migrate(connection, name="app.sqlite", steps=[*STEPS, _add_notes])
 
-    with pytest.raises(SchemaTooNew, match=r"'app\.sqlite' has schema 2.*knows 1"):
+    with pytest.raises(SchemaTooNew, match=r"'app\.sqlite' has schema 3.*knows 2"):
         migrate(connection, name="app.sqlite")
 
     assert _version(connection) == len(STEPS) + 1
