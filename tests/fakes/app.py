@@ -10,8 +10,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 
 import httpx
 
-from ibid.domain.answers import GroundingWarning, Intent, TurnInput, TurnResult
-from ibid.domain.conversations import Conversation, Message
+from ibid.domain.answers import (
+    Clarification,
+    GroundingWarning,
+    Intent,
+    TurnInput,
+    TurnPause,
+    TurnResult,
+)
+from ibid.domain.conversations import Conversation, Message, Run
 from ibid.domain.events import CitationsFound, Phase, StatusChanged, TokenDelta, TurnEvent
 from ibid.domain.passages import Chunk, Citation
 from ibid.domain.principals import Principal
@@ -25,9 +32,12 @@ from ibid.domain.projects import (
     Role,
     Source,
 )
+from ibid.ports.clock import Clock
+from ibid.runs.deletion import Deletion
 from ibid.runs.engine import RunEngine, RunLimits
+from ibid.runs.turns import Proceed, Work
 from ibid.web.app import make_app
-from ibid.web.services import Services, Work
+from ibid.web.services import Services
 from tests.fakes.clock import FakeClock
 from tests.fakes.index import FakePassageIndex
 from tests.fakes.objects import FakeObjects
@@ -38,7 +48,7 @@ BOB = Principal(tenant="acme", subject="bob")
 EVE = Principal(tenant="rival", subject="ann")
 SIGNATURE = "fake:embedder:3"
 
-Step = TurnEvent | BaseException | Callable[[], Awaitable[object]]
+Step = TurnEvent | TurnPause | BaseException | Callable[[], Awaitable[object]]
 
 
 def citation(
@@ -61,11 +71,16 @@ def citation(
 def scripted_work(*steps: Step, citations: Sequence[Citation] = ()) -> Work:
     """Make a turn that shows these events, awaits these calls, or fails so."""
 
-    async def work(turn: TurnInput) -> AsyncIterator[TurnEvent | TurnResult]:
+    async def work(
+        turn: TurnInput, _: Proceed
+    ) -> AsyncIterator[TurnEvent | TurnResult | TurnPause]:
         text = ""
         for step in steps:
             if isinstance(step, BaseException):
                 raise step
+            if isinstance(step, TurnPause):
+                yield step
+                return
             if isinstance(step, StatusChanged | CitationsFound | TokenDelta):
                 text += step.text if isinstance(step, TokenDelta) else ""
                 yield step
@@ -96,39 +111,92 @@ def scripted_turn(*pieces: str) -> Work:
     )
 
 
+def pausing_work(
+    work: Work,
+    *,
+    question: str = "Which cart?",
+    options: Sequence[str] = ("the shop's", "the API's"),
+    interrupt_id: str = "interrupt-1",
+) -> Work:
+    """Make a turn that asks back, and once it was answered does the work."""
+    pause = TurnPause(
+        interrupt_id=interrupt_id,
+        node="clarify",
+        clarification=Clarification(question=question, options=tuple(options)),
+    )
+    asking = scripted_work(StatusChanged(phase=Phase.RETRIEVING), pause)
+
+    def either(
+        turn: TurnInput, proceed: Proceed
+    ) -> AsyncIterator[TurnEvent | TurnResult | TurnPause]:
+        return (asking if turn.resumption is None else work)(turn, proceed)
+
+    return either
+
+
+class NoCheckpoints:
+    """Implements CheckpointThreads, and notes which were deleted."""
+
+    def __init__(self) -> None:
+        self.deleted: list[str] = []
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        self.deleted.append(thread_id)
+
+
 class FakeApp:
-    """The application, its fakes, and what to fill them with."""
+    """The application, its fakes, and what to fill them with.
+
+    Another one on the `records` of the first is another process on the same store.
+    """
 
     def __init__(
         self,
         work: Work | None = None,
         change: Callable[[Services], Services] = lambda services: services,
+        *,
+        records: FakeRecords | None = None,
+        limits: RunLimits | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        self.records = FakeRecords()
+        self.records = records or FakeRecords()
         self.index = FakePassageIndex()
         self.objects = FakeObjects()
-        self.clock = FakeClock()
+        self.clock = FakeClock()  # stands, unless a real one was given
+        self.checkpoints = NoCheckpoints()
+        self.checked: list[Run] = []
         self.work = work or scripted_turn("It is ", "here [1].")
+        self.works: dict[str, Work] = {}  # of graphs that do something else
         self.indexed: list[tuple[str, Source | None, bool]] = []
         self.engine = RunEngine(
             conversations=self.records.conversations,
             runs=self.records.runs,
-            clock=self.clock,
-            limits=RunLimits(),
-            owner="this-process",
+            clock=clock or self.clock,
+            limits=limits or RunLimits(),
+            owner=uuid.uuid4().hex,
         )
         services = Services(
             projects=self.records.projects,
             jobs=self.records.jobs,
             conversations=self.records.conversations,
             runs=self.records.runs,
+            idempotency=self.records.idempotency,
+            feedback=self.records.feedback,
             objects=self.objects,
             index=self.index,
             engine=self.engine,
-            work=lambda _: self.work,
+            deletion=Deletion(
+                engine=self.engine,
+                projects=self.records.projects,
+                conversations=self.records.conversations,
+                runs=self.records.runs,
+                checkpoints=self.checkpoints,
+            ),
+            work=self.make_work,
+            check_pause=self.check_pause,
             embedding_signature=lambda: SIGNATURE,
             start_index=self.start_index,
-            clock=self.clock,
+            clock=clock or self.clock,
             version="0.0.0",
             dev_principals=True,
         )
@@ -147,6 +215,15 @@ class FakeApp:
             base_url="http://ibid.test",
             headers={**who, **(headers or {})},
         )
+
+    def make_work(self, project: Project, *, graph: str = "messages") -> Work:
+        """Make what answers the turns of both graphs about any project."""
+        del project
+        return self.works.get(graph, self.work)
+
+    async def check_pause(self, paused: Run) -> None:
+        """Stand in for the look into a paused turn's checkpoint: it can always go on."""
+        self.checked.append(paused)
 
     async def start_index(
         self, project: Project, *, source: Source | None, force: bool

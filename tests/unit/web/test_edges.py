@@ -1,6 +1,7 @@
 """What the application does where nothing else can: at its very edges."""
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncGenerator
 
@@ -11,11 +12,12 @@ from starlette.types import Message, Receive, Scope, Send
 
 from ibid.domain.answers import FinishReason
 from ibid.domain.events import Entry, Failed, TokenDelta
-from ibid.web.answering import whole_answer
 from ibid.web.edges import BodyLimit, CatchAll
 from ibid.web.errors import refuse_http
 from ibid.web.framing import message_event
-from ibid.web.streaming import Readable, message_frames
+from ibid.web.run_answers import run_answer
+from ibid.web.streaming import Readable, run_frames
+from tests.fakes.samples import a_run
 
 FAILED = Failed(message_id=None, code="X", message="a\udcff.py", finish_reason=FinishReason.ERROR)
 
@@ -23,7 +25,7 @@ FAILED = Failed(message_id=None, code="X", message="a\udcff.py", finish_reason=F
 class Breaking(Readable):
     """A run whose events break off, which no run of the engine does."""
 
-    id = "run"
+    run = a_run()
 
     def __init__(self) -> None:
         self.closed = False
@@ -43,7 +45,7 @@ async def test_no_exception_leaves_the_frames_and_what_was_sent_stays_sent(
     run = Breaking()
 
     with caplog.at_level(logging.ERROR):
-        frames = [frame async for frame in message_frames(run, ping_s=1.0)]
+        frames = [frame async for frame in run_frames(run, ping_s=1.0)]
 
     assert frames == [b'event: token\ndata: {"text":"It is"}\nid: 1\n\n']
     assert run.closed
@@ -55,7 +57,7 @@ async def test_no_exception_leaves_the_frames_and_what_was_sent_stays_sent(
 class Hesitant(Readable):
     """A run that is silent for a while before it fails."""
 
-    id = "run"
+    run = a_run()
 
     async def events(self, ping_s: float) -> AsyncGenerator[Entry | None, None]:
         assert ping_s > 0
@@ -70,13 +72,13 @@ async def test_silence_is_no_part_of_a_json_answer() -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    request = Request({"type": "http"}, receive)
+    request = Request({"type": "http", "headers": []}, receive)
 
-    answer = await whole_answer(Hesitant(), request, ping_s=1.0)
+    answer = await run_answer(Hesitant(), request, ping_s=1.0)
 
-    assert answer is not None
-    assert (answer.content, answer.finish_reason) == ("It is", "error")
-    assert answer.message == "a\ufffd.py"
+    body = json.loads(bytes(answer.body))
+    assert (body["content"], body["finishReason"]) == ("It is", "error")
+    assert body["message"] == "a\ufffd.py"
 
 
 @pytest.mark.parametrize("kind", ["lifespan", "websocket"])

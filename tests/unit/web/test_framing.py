@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from datetime import UTC
 from typing import get_args
 
 import pytest
@@ -9,12 +10,13 @@ from httpx_sse._decoders import SSEDecoder, SSELineDecoder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibid.domain.answers import FinishReason, GroundingWarning, Intent
+from ibid.domain.answers import Clarification, FinishReason, GroundingWarning, Intent
 from ibid.domain.events import (
     CitationsFound,
     Done,
     Entry,
     Failed,
+    Paused,
     Phase,
     RunEvent,
     StatusChanged,
@@ -65,6 +67,14 @@ events: st.SearchStrategy[RunEvent] = st.one_of(
         message=texts,
         finish_reason=st.sampled_from(FinishReason),
         kept_through_id=st.none() | st.integers(0),
+    ),
+    st.builds(
+        Paused,
+        message_id=st.none() | texts,
+        interrupt_id=texts,
+        node=texts,
+        clarification=st.builds(Clarification, question=texts, options=st.lists(texts)),
+        expires_at=st.datetimes(timezones=st.just(UTC)),
     ),
 )
 
@@ -160,8 +170,8 @@ def test_a_path_that_is_no_text_still_makes_a_frame() -> None:
     assert (shown.file_path, shown.symbol) == ("a\ufffd.py", "f\ufffd")
 
 
-def test_every_event_of_a_run_has_a_name_of_its_own_on_the_surface() -> None:
-    assert len(get_args(RunEvent)) == len(MESSAGE_EVENTS)
+def test_every_event_of_a_run_but_a_pause_has_a_name_of_its_own_on_the_surface() -> None:
+    assert len(get_args(RunEvent)) == len(MESSAGE_EVENTS) + 1
 
 
 def test_kept_through_id_is_left_out_where_nothing_was_lost() -> None:

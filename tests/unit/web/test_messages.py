@@ -10,12 +10,12 @@ import httpx
 import pytest
 from httpx_sse import ServerSentEvent, aconnect_sse
 
-from ibid.domain.answers import TurnInput, TurnResult
+from ibid.domain.answers import TurnInput, TurnPause, TurnResult
 from ibid.domain.conversations import Conversation
 from ibid.domain.errors import ModelUnavailable, StoreUnavailable
 from ibid.domain.events import CitationsFound, Phase, StatusChanged, TokenDelta, TurnEvent
 from ibid.domain.projects import Role
-from ibid.web.services import Work
+from ibid.runs.turns import Proceed, Work
 from tests.fakes.app import ANN, BOB, FakeApp, citation, scripted_turn, scripted_work
 from tests.fakes.event_source import EventSourceReader
 
@@ -38,9 +38,11 @@ async def streamed(
 def recorded(turns: list[TurnInput], work: Work) -> Work:
     """Make the same work, which notes what it was given."""
 
-    def noted(turn: TurnInput) -> AsyncIterator[TurnEvent | TurnResult]:
+    def noted(
+        turn: TurnInput, proceed: Proceed
+    ) -> AsyncIterator[TurnEvent | TurnResult | TurnPause]:
         turns.append(turn)
-        return work(turn)
+        return work(turn, proceed)
 
     return noted
 
@@ -262,8 +264,8 @@ async def test_the_turn_is_started_with_what_the_body_says() -> None:
         {"question": "x" * 4_001},
         {"question": "\u0000"},
         {"question": 7},
-        {"question": "Where?", "multitaskStrategy": "enqueue"},
-        {"question": "Where?", "multitaskStrategy": "interrupt"},
+        {"question": "Where?", "multitaskStrategy": "rollback"},
+        {"question": "Where?", "multitask_strategy": "reject"},
         {"question": "Where?", "onDisconnect": "wait"},
         {"question": "Where?", "style": {"detail": "long"}},
         {"question": "Where?", "style": {"mood": "calm"}},
@@ -360,7 +362,7 @@ async def test_a_busy_thread_is_409_and_names_its_run() -> None:
     assert answer is not None
     assert answer.status_code == 409
     assert answer.json()["detail"]["code"] == "THREAD_BUSY"
-    assert answer.json()["detail"]["fields"] == {"runId": exchange.headers["ibid-run-id"]}
+    assert answer.json()["detail"]["runId"] == exchange.headers["ibid-run-id"]
 
 
 async def test_a_stopping_server_is_503_and_says_when_to_come_back() -> None:
@@ -383,7 +385,7 @@ async def test_a_store_that_is_away_before_the_first_byte_is_503() -> None:
     async def away(*_: object, **__: object) -> None:
         raise StoreUnavailable("the store gave no answer")
 
-    app.records.runs.begin = away  # type: ignore[method-assign] # a fault in one call
+    app.records.runs.begin = away  # type: ignore[assignment, method-assign] # a fault in one call
     async with app.client(headers=STREAM) as ann:
         answer = await ann.post(path(conversation), json={"question": "Where?"})
 

@@ -53,7 +53,12 @@ async def everything_of_ann(app: FakeApp) -> Owned:
 
 BODIES: Mapping[tuple[str, str], Mapping[str, object]] = {
     ("POST", "/conversations"): {"projectId": "{projectId}"},
+    ("POST", "/ask"): {"dataset_id": "{projectId}", "question": "Where?"},
     ("POST", "/conversations/{conversationId}/messages"): {"question": "Where?"},
+    ("POST", "/conversations/{conversationId}/runs"): {"question": "Where?"},
+    ("POST", "/feedback"): {"thread_id": "{conversationId}", "rating": "up"},
+    ("POST", "/resume"): {"thread_id": "{conversationId}", "message": "the shop's"},
+    ("POST", "/runs/{runId}/cancel"): {},
     ("PATCH", "/conversations/{conversationId}"): {"title": "Mine"},
     ("PATCH", "/projects/{projectId}"): {"name": "mine"},
     ("POST", "/projects"): {"name": "mine"},

@@ -16,7 +16,15 @@ from ibid.cli.terminal import is_text, printable
 from ibid.cli.workspace import all_projects, ask
 from ibid.domain.answers import REPLY_LANGUAGES, FinishReason
 from ibid.domain.errors import ProjectNotFound, ValidationFailed
-from ibid.domain.events import CitationsFound, Done, Failed, StatusChanged, Terminator, TokenDelta
+from ibid.domain.events import (
+    CitationsFound,
+    Done,
+    Failed,
+    Paused,
+    StatusChanged,
+    Terminator,
+    TokenDelta,
+)
 from ibid.domain.passages import Citation
 from ibid.domain.projects import FolderSource, Project
 
@@ -72,7 +80,7 @@ async def _ask(asked: _Asked, data: Path | None, *, as_json: bool) -> bool:
                         if not as_json:
                             sys.stdout.write(printable(text))
                             sys.stdout.flush()
-                    case Done() | Failed() as end:
+                    case Done() | Failed() | Paused() as end:
                         pass
                     case CitationsFound() | None:
                         pass
@@ -80,7 +88,7 @@ async def _ask(asked: _Asked, data: Path | None, *, as_json: bool) -> bool:
         print(json.dumps(_outcome("".join(shown), end), ensure_ascii=False))  # noqa: T201 - a script reads it
     else:
         _tell_end(end, project)
-    return end is not None and end.finish_reason is FinishReason.STOP
+    return isinstance(end, Done)
 
 
 async def _project(runtime: Runtime, named: str | None) -> Project:
@@ -119,6 +127,9 @@ def _tell_end(end: Terminator | None, project: Project) -> None:
                 Console(stderr=True).print(note, style="yellow", markup=False)
         case Failed(code=code, message=message):
             Console(stderr=True).print(f"{message} ({code})", style="red", markup=False)
+        case Paused(clarification=clarification):
+            asked = [clarification.question, *(f"- {option}" for option in clarification.options)]
+            Console(stderr=True).print(printable("\n".join(asked)), markup=False)
         case None:
             pass
 
@@ -166,6 +177,13 @@ def _outcome(answer: str, end: Terminator | None) -> dict[str, object]:
                 "finishReason": str(end.finish_reason),
                 "code": end.code,
                 "message": end.message,
+            }
+        case Paused():
+            return {
+                "answer": answer,
+                "finishReason": str(FinishReason.PAUSED),
+                "question": end.clarification.question,
+                "options": list(end.clarification.options),
             }
         case None:
             return {"answer": answer, "finishReason": "error", "code": "INTERNAL_ERROR"}

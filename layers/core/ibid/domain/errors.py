@@ -10,7 +10,8 @@ IbidError
 │   │   ├── ConversationNotFound
 │   │   ├── RunNotFound
 │   │   ├── JobNotFound
-│   │   └── UploadNotFound
+│   │   ├── UploadNotFound
+│   │   └── FeedbackTargetNotFound
 │   ├── ProjectNotReady 409
 │   ├── EmbeddingModelChanged 409
 │   ├── ThreadBusy 409
@@ -133,6 +134,12 @@ class UploadNotFound(NotFound):
     """No finished upload of this id in the project."""
 
     code = "UPLOAD_NOT_FOUND"
+
+
+class FeedbackTargetNotFound(NotFound):
+    """Nothing of the thread can be rated: no answer stands there yet."""
+
+    code = "FEEDBACK_TARGET_NOT_FOUND"
 
 
 class ProjectNotReady(Refused):

@@ -107,9 +107,10 @@ async def _own_conversation(
     return await services.conversations.get(conversation_id, principal=principal)
 
 
-async def _own_run(
-    run_id: Annotated[str, Path(alias="runId")], principal: Caller, services: Given
-) -> Run:
+RunId = Annotated[str, Path(alias="runId")]
+
+
+async def _own_run(run_id: RunId, principal: Caller, services: Given) -> Run:
     return await services.runs.get(run_id, principal=principal)
 
 

@@ -7,13 +7,24 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
-from ibid.web import conversations, health, jobs, messages, projects, runs, uploads
+from ibid.web import (
+    ask,
+    conversations,
+    feedback,
+    health,
+    jobs,
+    messages,
+    projects,
+    runs,
+    uploads,
+)
 from ibid.web.edges import BodyLimit, CatchAll, HostCheck
 from ibid.web.errors import add_error_handlers
+from ibid.web.idempotency import Idempotency
 from ibid.web.schema import openapi_of
 from ibid.web.services import Services
 
-MODULES = (health, projects, uploads, jobs, conversations, messages, runs)
+MODULES = (health, projects, uploads, jobs, conversations, messages, runs, ask, feedback)
 
 
 class IbidApp(FastAPI):
@@ -21,13 +32,14 @@ class IbidApp(FastAPI):
 
     def build_middleware_stack(self) -> ASGIApp:
         """Wrap the framework's own outermost layer, which sends a 500 and then raises on."""
-        limits = self.state.services.limits
+        services: Services = self.state.services
+        limits = services.limits
         inner = BodyLimit(
-            super().build_middleware_stack(),
+            Idempotency(super().build_middleware_stack(), services),
             max_bytes=limits.max_body_bytes,
             max_upload_bytes=limits.max_upload_bytes + limits.max_body_bytes,
         )
-        return CatchAll(HostCheck(inner, self.state.services.hosts))
+        return CatchAll(HostCheck(inner, services.hosts))
 
     def openapi(self) -> dict[str, Any]:
         """Return the schema of all routes and events."""

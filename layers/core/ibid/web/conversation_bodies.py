@@ -1,4 +1,4 @@
-"""Conversations, messages and runs as they are sent and taken (design.md §5.0)."""
+"""Conversations, their messages and questions as they are sent and taken (design.md §5.0)."""
 
 from datetime import datetime
 from typing import Annotated, Literal, Self
@@ -6,11 +6,15 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints
 
 from ibid.domain.answers import FinishReason, GroundingWarning, Intent, Style
-from ibid.domain.conversations import Conversation, Message, Run, RunState
+from ibid.domain.conversations import Conversation, Message
+from ibid.runs.turns import OnDisconnect, Strategy
 from ibid.web.message_events import CitationBody
 from ibid.web.wire import Asked, ReplyLanguage, Title, WellFormed, Wire, is_absent
 
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200), WellFormed]
+Question = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000), WellFormed
+]
 
 
 class NewConversationBody(Asked):
@@ -103,24 +107,24 @@ class StyleBody(Asked):
 class QuestionBody(Asked):
     """A question to answer.
 
-    `pathPrefix` keeps the search to files whose path starts with it. `onDisconnect` says what
-    becomes of the run if the client leaves before the end.
+    `pathPrefix` keeps the search to files whose path starts with it. `multitaskStrategy` says what
+    to do where a run of the conversation is under way: refuse, wait for its end, or cancel it
+    first. `onDisconnect` says what becomes of the run if the client leaves before the end.
     """
 
-    question: Annotated[
-        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000), WellFormed
-    ]
+    question: Question
     style: StyleBody = StyleBody()
     path_prefix: Annotated[str, StringConstraints(max_length=1_000), WellFormed] | None = None
-    multitask_strategy: Literal["reject"] = "reject"
-    on_disconnect: Literal["stop", "continue"] = "stop"
+    multitask_strategy: Strategy = "reject"
+    on_disconnect: OnDisconnect = "stop"
 
 
 class AnswerBody(Wire):
     """A whole answer, made of the events that a stream would have shown.
 
     `code` and `message` are there only if the run did not end by `stop`: then `content` is what
-    had been written, `citations` what the first retrieval found, `model` and `intent` are null.
+    had been written, `citations` what the first retrieval found, `model` and `intent` are null;
+    `keptThroughId` is there only if the process died that had shown it to somebody else.
     """
 
     run_id: str
@@ -129,6 +133,7 @@ class AnswerBody(Wire):
     finish_reason: FinishReason
     code: str | None = Field(default=None, exclude_if=is_absent)
     message: str | None = Field(default=None, exclude_if=is_absent)
+    kept_through_id: int | None = Field(default=None, exclude_if=is_absent)
     model: str | None
     citations: tuple[CitationBody, ...]
     cited_indexes: tuple[int, ...]
@@ -136,26 +141,3 @@ class AnswerBody(Wire):
     intent: Intent | None
     retrieval_attempts: int
     degraded: tuple[str, ...]
-
-
-class RunBody(Wire):
-    """One run; `messageId` is its answer's, `endedAt` null while it lives."""
-
-    run_id: str
-    state: RunState
-    conversation_id: str
-    message_id: str
-    created_at: datetime
-    ended_at: datetime | None
-
-    @classmethod
-    def of(cls, run: Run) -> Self:
-        """Translate one run."""
-        return cls(
-            run_id=run.id,
-            state=run.state,
-            conversation_id=run.conversation_id,
-            message_id=run.message_id,
-            created_at=run.created_at,
-            ended_at=run.ended_at,
-        )

@@ -1,12 +1,14 @@
 """Routes of conversations: begin, list, read, rename, delete."""
 
-import uuid
+from contextlib import suppress
 
 from fastapi import APIRouter
 
 from ibid.domain.conversations import Conversation
+from ibid.domain.errors import ConversationNotFound
 from ibid.domain.projects import Role
 from ibid.web.access import Caller, Given, OwnConversation, member_project
+from ibid.web.claims import Held, Minted
 from ibid.web.conversation_bodies import (
     ConversationBody,
     ConversationChangesBody,
@@ -21,20 +23,27 @@ router = APIRouter(tags=["conversations"])
 
 @router.post("/conversations", status_code=201, responses=documented(404, 413, 422))
 async def begin_conversation(
-    body: NewConversationBody, caller: Caller, services: Given
+    body: NewConversationBody, caller: Caller, services: Given, claim: Held, minted: Minted
 ) -> ConversationBody:
     """Begin a conversation about one of the caller's projects, ready or not."""
     project = await member_project(services, caller, body.project_id, role=Role.VIEWER)
+    if minted.is_planned:
+        with suppress(ConversationNotFound):
+            return ConversationBody.of(
+                await services.conversations.get(minted.value, principal=caller)
+            )
     conversation = Conversation(
         tenant=caller.tenant,
         subject=caller.subject,
-        id=uuid.uuid4().hex,
+        id=minted.value,
         project_id=project.id,
         title=body.title,
         reply_language=body.reply_language,
         created_at=services.clock.now(),
     )
-    await services.conversations.create(conversation)
+    await services.conversations.create(
+        conversation, idempotency=None if claim is None else claim.record_id
+    )
     return ConversationBody.of(conversation)
 
 
@@ -68,12 +77,9 @@ async def rename_conversation(
 
 
 @router.delete("/conversations/{conversationId}", status_code=204, responses=documented(404, 422))
-async def delete_conversation(
-    conversation: OwnConversation, caller: Caller, services: Given
-) -> None:
-    """Cancel a conversation's run, then delete it with its messages and runs."""
-    await services.engine.cancel(tenant=caller.tenant, conversation_id=conversation.id)
-    await services.conversations.delete(conversation.id, principal=caller)
+async def delete_conversation(conversation: OwnConversation, services: Given) -> None:
+    """Cancel a conversation's run, then delete it with all that hangs on it."""
+    await services.deletion.conversation(conversation)
 
 
 @router.get("/conversations/{conversationId}/messages", responses=documented(404, 422))

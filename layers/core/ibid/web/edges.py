@@ -87,7 +87,10 @@ class BodyLimit:
         await self._app(scope, receive_within, send)
 
     def _limit(self, scope: Scope) -> int:
-        parts = str(scope["path"]).split("/")
-        # /projects/{id}/uploads/{uploadId}
-        is_upload = len(parts) == 5 and parts[1] == "projects" and parts[3] == "uploads"  # noqa: PLR2004 - as the comment counts
-        return self._max_upload_bytes if is_upload else self._max_bytes
+        return self._max_upload_bytes if is_upload_form(scope["path"]) else self._max_bytes
+
+
+def is_upload_form(path: str) -> bool:
+    """Say if a path takes the form of an upload: /projects/{id}/uploads/{uploadId}."""
+    parts = path.split("/")
+    return len(parts) == 5 and parts[1] == "projects" and parts[3] == "uploads"  # noqa: PLR2004 - as the docstring counts

@@ -1,4 +1,8 @@
-"""One form for every refusal: `{"detail": {"code", "message", "fields"?}}`, no input in it."""
+"""One form for every refusal: `{"detail": {"code", "message", "fields"?}}`, no input in it.
+
+What a refusal names (a run, an interrupt, a state) stands in `detail` too, in the case of the
+surface that was asked.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +19,10 @@ from starlette.routing import Match, Route
 from ibid.domain.errors import (
     GenerationGone,
     IbidError,
+    KeyInUse,
     NotFound,
+    PausePending,
+    PauseResolved,
     Refused,
     ShuttingDown,
     SourceRejected,
@@ -23,7 +30,7 @@ from ibid.domain.errors import (
     Unavailable,
     ValidationFailed,
 )
-from ibid.web.wire import Wire, is_absent
+from ibid.web.wire import SnakeWire, Wire, is_absent
 
 RETRY_AFTER_S = 5
 """Seconds after which a client may try again what was refused with 503."""
@@ -35,20 +42,54 @@ _HTTP_CODES = {
     413: ("BODY_TOO_LARGE", "The body is larger than this path takes."),
 }
 _INVALID = "The request is not valid; `fields` says where."
+_SNAKE_CASE = frozenset({"ask", "datasets", "feedback", "resume"})
 
 
 class ErrorDetail(Wire):
-    """What went wrong; `code` is stable and for programs, `fields` names what was wrong."""
+    """What went wrong; `code` is stable and for programs, `fields` names what was wrong.
+
+    `runId` is the run that is in the way: under way, waiting, or the one that goes on after a
+    pause, and then `state` is its state; `interruptId` is the pause that waits.
+    """
 
     code: str
     message: str
     fields: Mapping[str, str] | None = Field(default=None, exclude_if=is_absent)
+    run_id: str | None = Field(default=None, exclude_if=is_absent)
+    interrupt_id: str | None = Field(default=None, exclude_if=is_absent)
+    state: str | None = Field(default=None, exclude_if=is_absent)
 
 
 class ErrorBody(Wire):
     """Every answer that is no success."""
 
     detail: ErrorDetail
+
+
+class SnakeErrorDetail(SnakeWire):
+    """What went wrong, on a surface in snake_case.
+
+    `run_id` is the run that is in the way: under way, waiting, or the one that goes on after a
+    pause, and then `state` is its state; `interrupt_id` is the pause that waits.
+    """
+
+    code: str
+    message: str
+    fields: Mapping[str, str] | None = Field(default=None, exclude_if=is_absent)
+    run_id: str | None = Field(default=None, exclude_if=is_absent)
+    interrupt_id: str | None = Field(default=None, exclude_if=is_absent)
+    state: str | None = Field(default=None, exclude_if=is_absent)
+
+
+class SnakeErrorBody(SnakeWire):
+    """Every answer that is no success, on a surface in snake_case."""
+
+    detail: SnakeErrorDetail
+
+
+def is_snake_case(path: str) -> bool:
+    """Say if what is asked of a path, and answered, has its names in snake_case."""
+    return path.lstrip("/").partition("/")[0] in _SNAKE_CASE
 
 
 def error_response(
@@ -65,26 +106,38 @@ def error_response(
     return JSONResponse(body, status_code=status, headers=headers)
 
 
-def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def documented(*statuses: int, body: type[Wire] = ErrorBody) -> dict[int | str, dict[str, Any]]:
     """Describe the refusals of a path for the schema; 500 and 503 are every path's."""
     return {
-        status: {"model": ErrorBody, "description": HTTPStatus(status).phrase}
+        status: {"model": body, "description": HTTPStatus(status).phrase}
         for status in sorted({*statuses, 500, 503})
     }
 
 
-async def refuse(_: Request, error: Exception) -> JSONResponse:
+async def refuse(request: Request, error: Exception) -> JSONResponse:
     """Answer one of our own errors, raised before the first byte."""
+    return refusal(error, path=request.url.path)
+
+
+def refusal(error: Exception, *, path: str) -> JSONResponse:
+    """Make the answer to one of our own errors, in the case of the path that was asked."""
     match error:
         case ValidationFailed():
             return error_response(error.status, error.code, str(error), fields=error.fields)
         case NotFound():
             # One text a code, so that a stranger's answer is that of an id that never was.
-            thing = error.code.removesuffix("NOT_FOUND").strip("_").lower() or "thing"
-            return error_response(error.status, error.code, f"There is no such {thing}.")
+            thing = error.code.removesuffix("NOT_FOUND").strip("_").lower().replace("_", " ")
+            return error_response(error.status, error.code, f"There is no such {thing or 'thing'}.")
         case ThreadBusy():
-            fields = {"runId": error.run_id}
-            return error_response(error.status, error.code, str(error), fields=fields)
+            return _naming(error, path, run_id=error.run_id)
+        case PausePending():
+            return _naming(error, path, run_id=error.run_id, interrupt_id=error.interrupt_id)
+        case PauseResolved():
+            return _naming(error, path, run_id=error.run_id, state=error.state)
+        case KeyInUse():
+            return error_response(
+                error.status, error.code, str(error), headers={"Retry-After": str(RETRY_AFTER_S)}
+            )
         case ShuttingDown() | Unavailable() | GenerationGone():
             return error_response(
                 503, error.code, str(error), headers={"Retry-After": str(RETRY_AFTER_S)}
@@ -95,6 +148,17 @@ async def refuse(_: Request, error: Exception) -> JSONResponse:
             return error_response(422, error.code, str(error), fields={"source": str(error)})
         case _:
             return internal_error()
+
+
+def _naming(error: Refused, path: str, **named: str) -> JSONResponse:
+    """Answer with what the error names beside its text."""
+    text = {"code": error.code, "message": str(error)}
+    body: Wire
+    if is_snake_case(path):
+        body = SnakeErrorBody(detail=SnakeErrorDetail(**text, **named))
+    else:
+        body = ErrorBody(detail=ErrorDetail(**text, **named))
+    return JSONResponse(body.model_dump(mode="json"), status_code=error.status)
 
 
 def internal_error() -> JSONResponse:

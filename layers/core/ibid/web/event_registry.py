@@ -2,7 +2,11 @@
 
 from collections.abc import Mapping
 
+from ibid.web.ask_events import ASK_EVENTS
 from ibid.web.message_events import MESSAGE_EVENTS
 from ibid.web.wire import Wire
 
-EVENT_MODELS: Mapping[str, Mapping[str, type[Wire]]] = {"messages": MESSAGE_EVENTS}
+EVENT_MODELS: Mapping[str, Mapping[str, type[Wire]]] = {
+    "messages": MESSAGE_EVENTS,
+    "ask": ASK_EVENTS,
+}

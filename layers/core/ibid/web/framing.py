@@ -1,4 +1,4 @@
-"""Run events as frames of an event stream.
+"""Run events as the Messages surface names them, and frames of an event stream.
 
 A frame is made straight from `fastapi.sse.format_sse_event`. FastAPI's own encoder for path
 functions that yield passes each event through two queues and two tasks: measured here it sends
@@ -10,11 +10,14 @@ from typing import assert_never
 
 from fastapi.sse import format_sse_event
 
+from ibid.domain.answers import FinishReason
+from ibid.domain.errors import PausePending
 from ibid.domain.events import (
     CitationsFound,
     Done,
     Entry,
     Failed,
+    Paused,
     RunEvent,
     StatusChanged,
     TokenDelta,
@@ -31,10 +34,14 @@ from ibid.web.wire import whole
 PING = b": ping\n\n"
 
 
+def frame(name: str, data: str, event_id: int) -> bytes:
+    """Write one event, whose data holds no line end."""
+    return format_sse_event(event=name, data_str=data, id=str(event_id))
+
+
 def message_frame(entry: Entry) -> bytes:
-    """Write one entry as the Messages surface sends it: one event, one line of data."""
-    name, data = message_event(entry.event)
-    return format_sse_event(event=name, data_str=data, id=str(entry.id))
+    """Write one entry as the Messages surface sends it."""
+    return frame(*message_event(entry.event), entry.id)
 
 
 def message_event(event: RunEvent) -> tuple[str, str]:
@@ -50,7 +57,7 @@ def message_event(event: RunEvent) -> tuple[str, str]:
             return "citations", CitationsEvent(citations=found).model_dump_json()
         case Done():
             return "done", done_event(event).model_dump_json()
-        case Failed():
+        case Failed() | Paused():
             return "error", error_event(event).model_dump_json()
         case _:
             assert_never(event)
@@ -71,12 +78,19 @@ def done_event(done: Done) -> DoneEvent:
     )
 
 
-def error_event(failed: Failed) -> ErrorEvent:
-    """Translate the other terminator."""
+def error_event(end: Failed | Paused) -> ErrorEvent:
+    """Translate the other terminator; this surface has no words for a pause of another's graph."""
+    if isinstance(end, Paused):
+        return ErrorEvent(
+            message_id=end.message_id,
+            code=PausePending.code,
+            message="The turn waits for an answer.",
+            finish_reason=FinishReason.PAUSED,
+        )
     return ErrorEvent(
-        message_id=failed.message_id,
-        code=failed.code,
-        message=whole(failed.message),
-        finish_reason=failed.finish_reason,
-        kept_through_id=failed.kept_through_id,
+        message_id=end.message_id,
+        code=end.code,
+        message=whole(end.message),
+        finish_reason=end.finish_reason,
+        kept_through_id=end.kept_through_id,
     )

@@ -1,87 +1,96 @@
-"""The route that answers a question: an event stream, or one JSON body of the same events."""
+"""The routes that answer a question: as an event stream or JSON, or by a run in the background."""
 
-import re
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from ibid.domain.projects import Project, Role
-from ibid.domain.readiness import check_ready
+from ibid.domain.projects import Project
 from ibid.runs.engine import LiveRun, NewTurn
-from ibid.web.access import Caller, Given, OwnConversation, member_project
-from ibid.web.answering import whole_answer
+from ibid.web.access import Caller, Given, OwnConversation
+from ibid.web.claims import Held
 from ibid.web.conversation_bodies import AnswerBody, QuestionBody
 from ibid.web.errors import documented
 from ibid.web.message_events import MESSAGE_EVENTS
+from ibid.web.run_answers import begun_answer, run_answer
+from ibid.web.run_bodies import RunStartedBody
 from ibid.web.schema import event_stream_schema
-from ibid.web.streaming import EventStream, message_frames
+from ibid.web.starting import STARTED_HEADERS, begun, ready_project, relative, run_key
+from ibid.web.streaming import EVENT_STREAM
 
 router = APIRouter(tags=["conversations"])
 
-EVENT_STREAM = "text/event-stream"
-CLIENT_GONE = 499
-_STARTED = {
-    "Ibid-Run-Id": {"description": "The run that was started.", "schema": {"type": "string"}},
-    "Location": {"description": "Where the run is read.", "schema": {"type": "string"}},
-}
-_RESPONSES: dict[int | str, dict[str, Any]] = {
+_ANSWER: dict[int | str, dict[str, Any]] = {
     200: {
         "model": AnswerBody,
         "description": "The answer; what went wrong after the start is in it, or in the stream.",
-        "headers": _STARTED,
+        "headers": STARTED_HEADERS,
         "content": {EVENT_STREAM: event_stream_schema(MESSAGE_EVENTS)},
+    },
+    **documented(404, 409, 413, 422),
+}
+_BEGUN: dict[int | str, dict[str, Any]] = {
+    202: {
+        "model": RunStartedBody,
+        "description": "The run works in the background; its events tell how far it is.",
+        "headers": STARTED_HEADERS,
     },
     **documented(404, 409, 413, 422),
 }
 
 
-def _relative(prefix: str | None) -> str | None:
-    """Write a prefix as indexed paths begin: without a leading `/` or `./`."""
-    return re.sub(r"\A(?:\.?/)+", "", prefix or "") or None
+async def _asked_project(conversation: OwnConversation, caller: Caller, services: Given) -> Project:
+    return await ready_project(services, caller, conversation.project_id)
 
 
-async def ready_project(conversation: OwnConversation, caller: Caller, services: Given) -> Project:
-    """Return the conversation's project if a turn can be answered from it.
-
-    Raises:
-        ProjectNotFound: It is gone, or the caller is no member any more.
-        ProjectNotReady: Nothing of it can be searched yet.
-        EmbeddingModelChanged: Its vectors are another model's.
-    """
-    project = await member_project(services, caller, conversation.project_id, role=Role.VIEWER)
-    check_ready(project, embedding_signature=services.embedding_signature())
-    return project
-
-
-async def started_run(
+async def new_turn(
     body: QuestionBody,
     conversation: OwnConversation,
-    project: Annotated[Project, Depends(ready_project)],
+    project: Annotated[Project, Depends(_asked_project)],
     caller: Caller,
-    services: Given,
-) -> LiveRun:
-    """Start the run; whatever a status code can refuse has been refused by then."""
-    turn = NewTurn(
+    claim: Held,
+) -> NewTurn:
+    """Make the turn; whatever a status code can refuse but a busy thread has been refused then."""
+    key = run_key(claim)
+    return NewTurn(
         principal=caller,
         conversation=conversation,
         project=project,
         question=body.question,
         style=body.style.style(),
-        path_prefix=_relative(body.path_prefix),
+        path_prefix=relative(body.path_prefix),
         on_disconnect=body.on_disconnect,
+        strategy=body.multitask_strategy,
+        idempotency=key.idempotency,
+        message_id=key.message_id,
+        planned=key.planned,
     )
-    return await services.engine.start(turn, services.work(project))
 
 
-@router.post("/conversations/{conversationId}/messages", responses=_RESPONSES)
+Turn = Annotated[NewTurn, Depends(new_turn)]
+
+
+async def _started_run(turn: Turn, services: Given, claim: Held) -> LiveRun:
+    run = await services.engine.start(turn, services.work(turn.project))
+    return await begun(run, claim)
+
+
+@router.post("/conversations/{conversationId}/messages", responses=_ANSWER)
 async def ask(
-    request: Request, run: Annotated[LiveRun, Depends(started_run)], services: Given
+    request: Request, run: Annotated[LiveRun, Depends(_started_run)], services: Given
 ) -> Response:
     """Answer a question: streamed for `Accept: text/event-stream`, else as one JSON body."""
-    headers = {"Ibid-Run-Id": run.id, "Location": f"/runs/{run.id}"}
-    if request.headers.get("accept") == EVENT_STREAM:
-        return EventStream(message_frames(run, ping_s=services.ping_s), headers=headers)
-    answer = await whole_answer(run, request, ping_s=services.ping_s)
-    if answer is None:
-        return Response(status_code=CLIENT_GONE, headers=headers)
-    return Response(answer.model_dump_json(), media_type="application/json", headers=headers)
+    return await run_answer(run, request, ping_s=services.ping_s)
+
+
+@router.post(
+    "/conversations/{conversationId}/runs",
+    status_code=202,
+    response_class=Response,
+    responses=_BEGUN,
+)
+async def begin_run(turn: Turn, services: Given, claim: Held) -> Response:
+    """Answer a question in the background: nobody need read it, so `onDisconnect` says nothing."""
+    unattended = replace(turn, attended=False, on_disconnect="continue")
+    run = await services.engine.start(unattended, services.work(turn.project))
+    return begun_answer((await begun(run, claim, status=202)).id)

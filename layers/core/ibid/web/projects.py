@@ -1,15 +1,21 @@
 """Routes of projects: create, read, change, delete, index, list paths."""
 
-import uuid
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from ibid.domain.errors import GenerationGone, ProjectNotReady, ValidationFailed
+from ibid.domain.errors import (
+    GenerationGone,
+    ProjectNotFound,
+    ProjectNotReady,
+    ValidationFailed,
+)
 from ibid.domain.projects import Project, ProjectSettings, ProjectStatus, Role, Source
 from ibid.domain.uploads import upload_prefix
 from ibid.ports.index import PathList
 from ibid.web.access import Caller, EditedProject, Given, OwnedProject, ViewedProject
+from ibid.web.claims import Minted
 from ibid.web.errors import documented
 from ibid.web.paging import DEFAULT_LIMIT, Cursor, Limit, PageBody
 from ibid.web.project_bodies import (
@@ -29,9 +35,14 @@ router = APIRouter(tags=["projects"])
 
 
 @router.post("/projects", status_code=201, responses=documented(404, 413, 422))
-async def create_project(body: NewProjectBody, caller: Caller, services: Given) -> ProjectBody:
+async def create_project(
+    body: NewProjectBody, caller: Caller, services: Given, minted: Minted
+) -> ProjectBody:
     """Create a project, owned by the caller; nothing is indexed yet."""
-    project_id = uuid.uuid4().hex
+    project_id = minted.value
+    if minted.is_planned:
+        with suppress(ProjectNotFound):
+            return ProjectBody.of(await services.projects.get(project_id, tenant=caller.tenant))
     settings = ProjectSettings()
     project = Project(
         tenant=caller.tenant,
@@ -95,7 +106,7 @@ async def delete_project(project: OwnedProject, services: Given) -> None:
     await services.index.delete_project(**owned)
     await services.objects.delete_prefix(upload_prefix(**owned))
     # Last, so that a deletion that failed half-way can be asked for again.
-    await services.projects.delete(project.id, tenant=project.tenant)
+    await services.deletion.project(project)
     # Once more, for what a job that was under way has sealed meanwhile.
     await services.index.delete_project(**owned)
 

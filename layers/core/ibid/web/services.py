@@ -1,25 +1,26 @@
 """All that the web application is given; bootstrap fills it, tests fill it with fakes."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from ibid.domain.answers import TurnInput, TurnResult
-from ibid.domain.events import TurnEvent
+from ibid.domain.conversations import Run
 from ibid.domain.principals import Principal
 from ibid.domain.projects import Project, Source
 from ibid.ports.clock import Clock
 from ibid.ports.conversations import ConversationStore
+from ibid.ports.feedback import FeedbackStore
+from ibid.ports.idempotency import IdempotencyStore
 from ibid.ports.index import PassageIndex
 from ibid.ports.objects import ObjectStore
 from ibid.ports.projects import JobStore, ProjectStore
 from ibid.ports.runs import RunStore
+from ibid.runs.deletion import Deletion
 from ibid.runs.engine import RunEngine
-
-Work = Callable[[TurnInput], AsyncIterator[TurnEvent | TurnResult]]
-"""What answers one turn: its events, then its result, last and once; a failure is raised."""
+from ibid.runs.turns import Work
+from ibid.web.claims import KeyLimits
 
 MEBIBYTE = 1024 * 1024
 
@@ -46,6 +47,13 @@ class StartIndex(Protocol):
         """
 
 
+class MakeWork(Protocol):
+    """Makes what answers the turns of one graph about one project."""
+
+    def __call__(self, project: Project, *, graph: str = "messages") -> Work:
+        """Make it; `graph` is `messages` or `ask`."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebLimits:
     """What one request may cost.
@@ -66,7 +74,11 @@ class Services:
     """The application's collaborators.
 
     Attributes:
-        work: Makes what answers a turn about one project.
+        idempotency: What became of requests with an Idempotency-Key.
+        deletion: Removes a conversation, or a project's conversations, with all that hangs on them.
+        work: Makes what answers a turn.
+        check_pause: Looks whether a paused run's checkpoint can go on: it returns if so, and
+            raises GraphChanged, NothingPending or PauseExpired if not.
         embedding_signature: Names the vector space of the embedder in use; None without one.
         version: Of the distribution, shown by `/healthz`.
         hosts: Names that a request's `Host` may have, the port left out; empty means any.
@@ -81,10 +93,14 @@ class Services:
     jobs: JobStore
     conversations: ConversationStore
     runs: RunStore
+    idempotency: IdempotencyStore
+    feedback: FeedbackStore
     objects: ObjectStore
     index: PassageIndex
     engine: RunEngine
-    work: Callable[[Project], Work]
+    deletion: Deletion
+    work: MakeWork
+    check_pause: Callable[[Run], Awaitable[None]]
     embedding_signature: Callable[[], str | None]
     start_index: StartIndex
     clock: Clock
@@ -95,4 +111,5 @@ class Services:
     principal: Principal = field(default_factory=lambda: Principal(tenant="local", subject="local"))
     ping_s: float = 15.0
     limits: WebLimits = field(default_factory=WebLimits)
+    key_limits: KeyLimits = field(default_factory=KeyLimits)
     lifespan: Callable[[], AbstractAsyncContextManager[None]] | None = None

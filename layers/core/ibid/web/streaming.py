@@ -1,4 +1,4 @@
-"""A live run as an event stream that always ends, and always lets go of its run."""
+"""A run as an event stream that always ends, and always lets go of its run."""
 
 import logging
 from collections.abc import AsyncGenerator, Mapping
@@ -8,37 +8,54 @@ import anyio
 from fastapi.sse import EventSourceResponse
 from starlette.types import Receive, Scope, Send
 
-from ibid.domain.events import Entry
-from ibid.web.framing import PING, message_frame
+from ibid.domain.conversations import Run
+from ibid.domain.events import Entry, Terminator
+from ibid.web.framing import PING, frame
+from ibid.web.surfaces import surface_of
 
 logger = logging.getLogger(__name__)
 
+EVENT_STREAM = "text/event-stream"
 STREAM_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 
 
 class Readable(Protocol):
-    """A run whose events can be read, as the engine's can."""
+    """A run whose events can be read: by its one reader, or by a follower."""
 
     @property
-    def id(self) -> str:
-        """The run's id."""
+    def run(self) -> Run:
+        """The run as it is known; as it is kept with its end, once the terminator was given."""
 
     def events(self, ping_s: float) -> AsyncGenerator[Entry | None, None]:
         """Read the events in order, None after each `ping_s` seconds of silence."""
 
 
-async def message_frames(run: Readable, *, ping_s: float) -> AsyncGenerator[bytes, None]:
+async def run_frames(
+    reading: Readable, *, ping_s: float, after: int = 0
+) -> AsyncGenerator[bytes, None]:
     """Yield the run's events as frames, and a comment after each `ping_s` seconds of silence.
 
     Nothing is raised: what fails here has failed after the first byte, and the run's terminator
     is kept all the same. Closing the iterator tells the run that its client has gone.
+
+    Args:
+        reading: From its first event, where the surface is cumulative.
+        ping_s: Above 0.
+        after: Events up to this id are left out, but for the terminator.
     """
-    events = run.events(ping_s)
+    tell = surface_of(reading.run).telling()
+    events = reading.events(ping_s)
     try:
         async for entry in events:
-            yield PING if entry is None else message_frame(entry)
+            if entry is None:
+                yield PING
+                continue
+            name, data = tell(entry, reading.run)
+            if entry.id > after or isinstance(entry.event, Terminator):
+                yield frame(name, data, entry.id)
     except Exception as error:  # noqa: BLE001 - an edge: no status can be sent any more
-        logger.error("stream failed", extra={"run_id": run.id, "error": type(error).__name__})
+        extra = {"run_id": reading.run.id, "error": type(error).__name__}
+        logger.error("stream failed", extra=extra)
     finally:
         with anyio.CancelScope(shield=True):
             await events.aclose()

@@ -4,7 +4,6 @@ The form is that of a presigned POST; where objects lie in a folder, this server
 An announcement is kept beside the archives, so that any process on the same data can take it.
 """
 
-import uuid
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Self
@@ -17,6 +16,7 @@ from ibid.domain.projects import Project
 from ibid.domain.uploads import upload_key, upload_prefix
 from ibid.ports.objects import ObjectStore
 from ibid.web.access import EditedProject, Given
+from ibid.web.claims import Minted
 from ibid.web.errors import documented
 from ibid.web.upload_form import archive_of, refused
 from ibid.web.wire import Asked, JsonInteger, Wire
@@ -85,12 +85,12 @@ class Announcement(Wire):
     responses=documented(403, 404, 413, 422),
 )
 async def announce_upload(
-    body: NewUploadBody, project: EditedProject, services: Given, request: Request
+    body: NewUploadBody, project: EditedProject, services: Given, request: Request, minted: Minted
 ) -> UploadBody:
     """Announce an archive and say how to post it."""
     if body.bytes > services.limits.max_upload_bytes:
         raise refused("bytes", f"is over {services.limits.max_upload_bytes}")
-    upload_id = uuid.uuid4().hex
+    upload_id = minted.value
     announcement = Announcement(
         file_name=body.file_name,
         size=body.bytes,

@@ -1,4 +1,4 @@
-"""What every model of the wire shares: camelCase, frozen, and no field that is not named."""
+"""What every model of the wire shares: one case, frozen, and no field that is not named."""
 
 from typing import Annotated, Literal
 
@@ -24,6 +24,18 @@ class Asked(Wire):
     """A body that a caller sends: only the wire's own names and types are known."""
 
     model_config = ConfigDict(strict=True, validate_by_name=False)
+
+
+class SnakeWire(Wire):
+    """A body or an event of the surfaces that are snake_case outside as well."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+
+class SnakeAsked(SnakeWire):
+    """A body that a caller sends to a surface in snake_case."""
+
+    model_config = ConfigDict(strict=True)
 
 
 def without_nul(text: str) -> str:
