@@ -130,7 +130,7 @@ def _kept(
     kept = [*state["kept"], *option_rows(chosen)]
     said = ", ".join(option.text for option in chosen)
     left = without(passages_of(state), dropped=options_of(dropped), kept=options_of(kept))
-    is_of_passages = Doubt(state["doubt"]) in {Doubt.SYMBOL, Doubt.DOCUMENT}
+    is_of_passages = all(option.path for option in chosen)
     is_current = repinned is None or repinned == state["generation"]
     return {
         "kept": kept,

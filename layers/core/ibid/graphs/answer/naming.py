@@ -27,13 +27,20 @@ class Named:
     """What a question names.
 
     Attributes:
-        names: As typed, distinct, in order: what is spelt as code, or the only telling word.
+        spelt: What is spelt as code, as typed, distinct, in order.
+        focus: The only word that tells something, where nothing is spelt as code; else empty.
         words: Every word of the question that tells something, in lower case, names and their
             parts included.
     """
 
-    names: Sequence[str]
+    spelt: Sequence[str]
+    focus: str
     words: frozenset[str]
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What may be a name, in order."""
+        return self.spelt or ([self.focus] if self.focus else [])
 
 
 def read_names(question: str) -> Named:
@@ -49,10 +56,9 @@ def read_names(question: str) -> Named:
             spelt.setdefault(token.removesuffix("()"))
     names = [name for name in spelt if name]
     telling = [token for token in tokens if not is_usual(token)]
-    if not names and len(telling) == 1:
-        names = telling
     words = {word for token in (*names, *telling) for word in words_of(token)}
-    return Named(names=names, words=frozenset(words))
+    focus = telling[0] if not names and len(telling) == 1 else ""
+    return Named(spelt=names, focus=focus, words=frozenset(words))
 
 
 def own_name(name: str) -> str:

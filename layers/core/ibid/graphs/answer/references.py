@@ -1,25 +1,54 @@
 """When a question points at something that nobody named: rules of the router that is unsure.
 
-A question points at nothing if no earlier turn is there to point at, and all it says is a pronoun
-(`how does it work?`) or `this` or `that` of a common noun (`what does this function return?`).
-What is there without being named is no riddle: this project, this repository, this code base.
+- `this` or `these` with a noun (`does this animal have antlers?`), where no earlier turn has any
+  word of that phrase. After an earlier turn, words that may stand for whatever it was about
+  (`this function`, `this approach`) point at it.
+- A pronoun that is all a first question says (`how does it work?`).
+
+What is there without being named is no riddle: this project, this page, this time.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
+from ibid.domain.analysis import analyse
 from ibid.domain.answers import HistoryTurn
 from ibid.graphs.answer.ask_state import Ambiguity, Doubt
-from ibid.graphs.answer.naming import read_names
+from ibid.graphs.answer.naming import is_usual, read_names
+from ibid.graphs.answer.phrases import noun_phrases
 
-_POINTS: Final = re.compile(
-    r"\b(?P<phrase>(?:this|that|these|those|the same|este|esta|esse|essa|estes|estas|esses|essas|"
-    r"aquele|aquela|ese|esa|esos|esas|aquel|aquella)\s+"
-    r"(?P<noun>function|method|class|module|file|variable|parameter|argument|error|exception|"
-    r"line|test|option|setting|field|value|type|constant|decorator|loop|snippet|part|one|"
-    r"função|método|classe|módulo|arquivo|variável|parâmetro|erro|linha|teste|opção|"
-    r"función|clase|archivo|fichero|línea|prueba|opción)s?)\b",
+_LANGUAGE: Final = "english"
+_IS_THERE: Final = frozenset(
+    analyse(
+        """
+        project repo repository code codebase base library package app application tool system
+        framework service server product program software documentation docs site page release
+        version time year week month day morning moment point way case kind sort type manner reason
+        thing stuff example context respect regard matter issue problem question answer topic area
+        information conversation chat same much many being
+        """,
+        language=_LANGUAGE,
+    )
+)
+_STANDS_FOR: Final = frozenset(
+    analyse(
+        """
+        function method class module file line object instance property attribute parameter argument
+        variable value field key option setting flag constant exception error test decorator loop
+        snippet block part piece step call check concept idea mechanism approach pattern feature
+        behaviour behavior logic flow process algorithm design structure component interface
+        command request response event message one result output input
+        """,
+        language=_LANGUAGE,
+    )
+)
+_SHOWN: Final = 2  # words of a phrase, which may have a verb in it
+_POINTERS: Final = frozenset({"this", "these"})
+_ELSEWHERE: Final = re.compile(
+    r"\b(?P<phrase>(?:est[ae]s?|ess[ae]s?|es[ae]|es[ao]s)\s+(?:função|método|classe|módulo|arquivo|"
+    r"variável|parâmetro|erro|linha|teste|opção|función|clase|archivo|fichero|línea|prueba|opción|"
+    r"variable|parámetro|error)s?)\b",
     re.IGNORECASE,
 )
 _PRONOUN: Final = re.compile(
@@ -30,15 +59,35 @@ _PRONOUN: Final = re.compile(
 
 
 def find_dangling(question: str, history: Sequence[HistoryTurn]) -> Ambiguity | None:
-    """Find what a question points at without any turn before it; None if it stands alone."""
-    if history:
-        return None
+    """Find what a question points at in vain; None if it stands by itself."""
     named = read_names(question)
-    if named.names:
+    if named.spelt:
         return None
-    found = _POINTS.search(question)
-    if found is None and not named.words:
-        found = _PRONOUN.search(question)
-    if found is None:
-        return None
-    return Ambiguity(doubt=Doubt.REFERENCE, phrase=found["phrase"])
+    phrase = next(_unknown(question, history), None)
+    if phrase is None and not history:
+        found = _ELSEWHERE.search(question)
+        if found is None and not named.words:
+            found = _PRONOUN.search(question)
+        phrase = None if found is None else found["phrase"]
+    return None if phrase is None else Ambiguity(doubt=Doubt.REFERENCE, phrase=phrase)
+
+
+def _unknown(question: str, history: Sequence[HistoryTurn]) -> Iterator[str]:
+    """Yield the phrases with `this` or `these` of which no word was said before."""
+    said = {
+        word
+        for turn in history
+        for word in analyse(f"{turn.question} {turn.answer}", language=_LANGUAGE)
+    }
+    points_back = _STANDS_FOR if history else frozenset[str]()
+    for pointer, words in noun_phrases(question):
+        terms = {term for word in words for term in analyse(word, language=_LANGUAGE)}
+        if (
+            pointer in _POINTERS
+            and terms
+            and not words[0].endswith("ed")  # "is this intended for …"
+            and terms.isdisjoint(_IS_THERE | points_back | said)
+            and (not history or not all(is_usual(word) for word in words))
+        ):
+            more = " …" if len(words) > _SHOWN else ""
+            yield f"{pointer} {' '.join(words[:_SHOWN])}{more}"

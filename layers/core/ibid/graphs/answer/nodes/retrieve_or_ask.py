@@ -5,7 +5,8 @@ from langgraph.runtime import Runtime
 from ibid.graphs.answer.ask_state import AskState, options_of, to_ask
 from ibid.graphs.answer.deps import AnswerDeps
 from ibid.graphs.answer.nodes.retrieve import retrieved
-from ibid.graphs.answer.state import passage_row, passages_of
+from ibid.graphs.answer.state import history_of, passage_row, passages_of
+from ibid.graphs.answer.terms import find_term_tie
 from ibid.graphs.answer.texts import FixedText, fixed_text
 from ibid.graphs.answer.ties import find_tie, without
 
@@ -15,8 +16,8 @@ async def retrieve_or_ask(state: AskState, runtime: Runtime[AnswerDeps]) -> AskS
 
     Where a reply's words find nothing, what was found before the reply stays.
 
-    Reads what `retrieve` reads, `question`, `kept`, `dropped`, `settled`, `assumptions`; writes
-    what it writes, `doubt`, `phrase`, `options` and `assumptions`.
+    Reads what `retrieve` reads, `question`, `history`, `kept`, `dropped`, `settled` and
+    `assumptions`; writes what it writes, `doubt`, `phrase`, `options` and `assumptions`.
     """
     writes, found = await retrieved(state, runtime)
     dropped, kept = options_of(state["dropped"]), options_of(state["kept"])
@@ -30,7 +31,10 @@ async def retrieve_or_ask(state: AskState, runtime: Runtime[AnswerDeps]) -> AskS
                 *assumptions,
                 fixed_text(FixedText.KEPT_EARLIER, reply_language=state["reply_language"]),
             ]
-    tie = find_tie(state["question"], passages, dropped=dropped, settled=state["settled"])
+    question, settled = state["question"], state["settled"]
+    tie = find_tie(question, passages, dropped=dropped, settled=settled) or find_term_tie(
+        question, history_of(state), passages, settled=settled
+    )
     return {
         **writes,
         "passages": [passage_row(passage) for passage in passages],
