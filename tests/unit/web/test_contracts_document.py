@@ -36,10 +36,15 @@ def test_every_route_is_in_the_table_and_no_other() -> None:
     assert listed == built
 
 
-def test_every_event_is_in_the_table_and_no_other() -> None:
-    table = TEXT[TEXT.index("| event | data |") : TEXT.index("Exactly one terminator")]
+def events_after(heading: str) -> list[str]:
+    section = TEXT[TEXT.index(heading) :]
+    table = section[section.index("| event | data |") :].partition("\n\n")[0]
+    return re.findall(r"^\| `(\w+)`", table, flags=re.MULTILINE)
 
-    assert re.findall(r"^\| `(\w+)`", table, flags=re.MULTILINE) == list(EVENT_MODELS["messages"])
+
+def test_every_event_is_in_its_surfaces_table_and_no_other() -> None:
+    assert events_after("### As a stream") == list(EVENT_MODELS["messages"])
+    assert events_after("## Ask, and what is asked back") == list(EVENT_MODELS["ask"])
 
 
 def test_every_code_that_a_client_can_meet_is_named() -> None:
