@@ -1,4 +1,4 @@
-"""The command `ibid`: serve, index, ask, projects."""
+"""The command `ibid`: serve, index, ask, projects, fsck."""
 
 from pathlib import Path
 from typing import Annotated
@@ -94,3 +94,13 @@ def projects(data: Data = None, as_json: Json = False) -> None:
 
     with failures_told():
         list_projects(data=data, as_json=as_json)
+
+
+@app.command()
+def fsck(data: Data = None, as_json: Json = False) -> None:
+    """Check all that the stores hold; exits with 0 if nothing is wrong, 1 if anything is."""
+    from ibid.cli.fsck import check_stores
+
+    with failures_told():
+        is_clean = check_stores(data=data, as_json=as_json)
+    raise typer.Exit(0 if is_clean else 1)

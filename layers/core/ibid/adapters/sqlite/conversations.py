@@ -76,7 +76,7 @@ class SqliteConversations:
                 rows = connection.execute(_LIST, (*owner, limit + 1))
             else:
                 rows = connection.execute(_LIST_ON, (*owner, *start, limit + 1))
-            return [_conversation(row) for row in rows]
+            return [read(row) for row in rows]
 
         found = await self._database.read(work)
         if len(found) <= limit:
@@ -162,10 +162,11 @@ def find(
     ).fetchone()
     if row is None:
         raise ConversationNotFound(f"no conversation {conversation_id!r}")
-    return _conversation(row)
+    return read(row)
 
 
-def _conversation(row: sqlite3.Row) -> Conversation:
+def read(row: sqlite3.Row) -> Conversation:
+    """Make the conversation of a row."""
     return Conversation(
         tenant=row["tenant"],
         subject=row["subject"],
