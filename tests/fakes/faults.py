@@ -30,6 +30,34 @@ class Faulty:
         return call
 
 
+class Gate:
+    """Holds a port's calls at some points while it is shut, as if the process were suspended.
+
+    Args:
+        points: Where.
+
+    Attributes:
+        met: Set once a call waits.
+    """
+
+    def __init__(self, *points: str) -> None:
+        self._points = points
+        self._is_open = asyncio.Event()
+        self._is_open.set()
+        self.met = asyncio.Event()
+
+    def shut(self) -> None:
+        self._is_open.clear()
+
+    def open(self) -> None:
+        self._is_open.set()
+
+    async def __call__(self, point: str) -> None:
+        if point in self._points and not self._is_open.is_set():
+            self.met.set()
+            await self._is_open.wait()
+
+
 Kind = Literal["error", "late error", "cancel"]
 
 

@@ -11,6 +11,8 @@ from ibid.ports.runs import RunStore
 from ibid.runs.engine import RunEngine
 from ibid.runs.limits import RunLimits
 from ibid.runs.live_run import LiveRun
+from ibid.runs.states import end_state, finish_reason
+from ibid.runs.turns import NewResumption
 from tests.fakes.clock import FakeClock
 from tests.fakes.faults import At, Faulty
 from tests.fakes.records import FakeRecords, Records
@@ -78,11 +80,13 @@ class Bench:
     async def check(self, run_id: str, entries: Sequence[Entry]) -> Terminator:
         """What a reader saw to the end is in order, and is what a reload shows."""
         *before, last = entries
-        assert isinstance(last.event, Done | Failed)
-        assert not [entry for entry in before if isinstance(entry.event, Done | Failed)]
+        assert isinstance(last.event, Terminator)
+        assert not [entry for entry in before if isinstance(entry.event, Terminator)]
         assert [entry.id for entry in before] == list(range(1, len(entries)))
         run = await self.run(run_id)
         assert (run.terminator, run.last_event_id) == (last.event, last.id)
+        assert run.state is end_state(last.event)
+        assert (await self.records.runs.entries(run, after=0)).entries == entries
         answers = [
             message
             for message in await self.messages()
@@ -92,17 +96,26 @@ class Bench:
         (answer,) = answers
         assert answer.id == run.message_id
         assert last.event.message_id in {run.message_id, None}
-        assert answer.finish_reason is last.event.finish_reason
-        if isinstance(last.event, Failed):
-            assert answer.error_code == last.event.code
-        else:
-            assert answer.error_code is None
+        assert answer.finish_reason is finish_reason(last.event)
+        assert answer.error_code == (last.event.code if isinstance(last.event, Failed) else None)
+        if isinstance(last.event, Done):
             assert (answer.citations, answer.cited_indexes) == (
                 last.event.citations,
                 last.event.cited_indexes,
             )
         assert await self.records.runs.live() == {}
         return last.event
+
+    async def resumption(self, run_id: str, answer: str = "the first") -> NewResumption:
+        """Ann's answer to a paused run."""
+        return NewResumption(
+            principal=ANN,
+            conversation=await self.records.conversations.get("c1", principal=ANN),
+            project=a_project(),
+            paused=await self.run(run_id),
+            question="Where is the app made?",
+            answer=answer,
+        )
 
     async def check_free(self) -> None:
         """The conversation takes another turn, which ends well."""
@@ -113,6 +126,14 @@ class Bench:
 def text(entries: Sequence[Entry]) -> str:
     """The tokens that a reader saw."""
     return "".join(entry.event.text for entry in entries if isinstance(entry.event, TokenDelta))
+
+
+async def followed(
+    engine: RunEngine, run_id: str, *, after: int = 0, ping_s: float = 30
+) -> list[Entry]:
+    """Follow a run to its end; pings are passed over."""
+    view = await engine.follow(run_id, principal=ANN, after=after)
+    return [entry async for entry in view.events(ping_s) if entry is not None]
 
 
 async def read(live: LiveRun, *, most: int | None = None) -> list[Entry]:

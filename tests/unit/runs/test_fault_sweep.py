@@ -1,7 +1,7 @@
 """A fault at every await of the answer path, one at a time."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
@@ -13,31 +13,62 @@ from ibid.runs.turns import Proceed
 from tests.fakes.faults import Injector, Kind
 from tests.fakes.run_bench import Bench, text
 from tests.fakes.samples import a_result, a_turn, scripted_work
-from tests.fakes.sweep import Asked, sweep_once
+from tests.fakes.sweep import (
+    EAGER,
+    Asked,
+    Deed,
+    asking,
+    asking_and_answering,
+    cancelled_elsewhere,
+    one_behind_the_other,
+    sweep_once,
+)
+from tests.fakes.works import stepped_work
 
 TOKENS = ["It ", "is ", "he", "re ", "[1]."]
-STORE_CALLS = 6  # begin, latest_messages, end: before and after
+STORE_CALLS = 12  # begin, is_cancelled, append or two, end: before and after
+KINDS: Sequence[Kind] = ("error", "late error", "cancel")
+DEEDS: dict[str, Deed] = {
+    "plain": asking(scripted_work(*TOKENS)),
+    "steps": asking(stepped_work(*TOKENS)),
+    "pause and resume": asking_and_answering,
+    "cancel": cancelled_elsewhere,
+    "enqueue": one_behind_the_other,
+}
 
 
-@pytest.mark.parametrize("kind", ["error", "late error", "cancel"])
-async def test_a_fault_at_any_suspension_of_any_task_leaves_one_terminator(kind: Kind) -> None:
-    counting = Injector()
+async def _bench(*, eager: bool) -> Bench:
     bench = await Bench.make()
-    whole = await sweep_once(bench, scripted_work(*TOKENS), counting)
-    assert text(whole.entries) == "".join(TOKENS)
-    assert counting.suspensions >= 20
+    if eager:
+        bench.engine = bench.another(limits=EAGER)
+    return bench
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("deed", "eager"),
+    [(deed, True) for deed in DEEDS] + [("plain", False), ("pause and resume", False)],
+)
+async def test_a_fault_at_any_suspension_of_any_task_leaves_one_terminator(
+    deed: str, kind: Kind, *, eager: bool
+) -> None:
+    counting = Injector()
+    await sweep_once(await _bench(eager=eager), DEEDS[deed], counting)
+    met = 0
 
     for at in range(1, counting.suspensions + 1):
-        bench = await Bench.make()
         injector = Injector(at, kind)
+        await sweep_once(await _bench(eager=eager), DEEDS[deed], injector)
+        met += injector.suspensions >= at
 
-        await sweep_once(bench, scripted_work(*TOKENS), injector)
-
-        assert injector.suspensions >= at, "the fault was never met"
+    assert met >= 7
+    if deed != "enqueue":  # which polls, and so suspends as often as it takes
+        assert met == counting.suspensions
 
 
 @pytest.mark.parametrize("error", [StoreUnavailable("away"), RuntimeError()])
-async def test_a_fault_of_any_store_call_leaves_one_terminator(error: Exception) -> None:
+@pytest.mark.parametrize("deed", ["steps", "pause and resume"])
+async def test_a_fault_of_any_store_call_leaves_one_terminator(deed: str, error: Exception) -> None:
     for at in range(1, STORE_CALLS + 1):
         calls = 0
 
@@ -48,13 +79,13 @@ async def test_a_fault_of_any_store_call_leaves_one_terminator(error: Exception)
                 raise error
 
         bench = await Bench.make()
-        bench.engine = bench.another(at=fail)
+        bench.engine = bench.another(at=fail, limits=EAGER)
         asked = Asked(bench)
 
-        asking = asyncio.create_task(asked.ask(scripted_work(*TOKENS)))
-        await asyncio.wait({asking})
+        doing = asyncio.create_task(DEEDS[deed](asked))
+        await asyncio.wait({doing})
 
-        assert asking.exception() in {None, error}
+        assert doing.exception() in {None, error}
         assert calls >= at
         await asked.check()
 

@@ -282,7 +282,7 @@ class RunEngine:
             return make(run, messages)
 
         job = Job(
-            admitted=lambda: self._line.admitted(run, is_behind=is_behind),
+            admitted=lambda waits: self._line.admitted(run, is_behind=is_behind, waits=waits),
             prepare=prepare,
             work=work,
             on_disconnect=request.on_disconnect,

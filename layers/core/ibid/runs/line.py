@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from ibid.domain.conversations import Run
 from ibid.domain.errors import Unavailable
@@ -28,12 +29,13 @@ class Line:
         self._waiting: list[tuple[Run, bool]] = []
         self._change: asyncio.Future[None] | None = None
 
-    async def admitted(self, run: Run, *, is_behind: bool) -> None:
+    async def admitted(self, run: Run, *, is_behind: bool, waits: Callable[[], None]) -> None:
         """Wait until a queued run is running; a cancelled wait changes nothing.
 
         Args:
             run: As it was kept at its begin.
             is_behind: It may wait for another run of its conversation.
+            waits: Called if the run has to wait.
 
         Raises:
             LeaseLost: It has ended.
@@ -43,6 +45,7 @@ class Line:
         self._waiting.append(ticket)
         try:
             while not (self._is_first(run) and await self._admit(run)):
+                waits()
                 await self._changed()
         finally:
             self._waiting.remove(ticket)

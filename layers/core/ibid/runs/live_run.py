@@ -53,7 +53,8 @@ class Job:
     """What one run has to do.
 
     Attributes:
-        admitted: Waits until a queued run is running in the store.
+        admitted: Waits until a queued run is running in the store; calls what it is given if
+            that takes a while.
         prepare: Makes the turn's input.
         work: Makes the turn's events, and its result or its pause as the last one.
         on_disconnect: What becomes of it when its reader leaves.
@@ -61,7 +62,7 @@ class Job:
         timeout_s: Seconds until it times out.
     """
 
-    admitted: Callable[[], Awaitable[None]]
+    admitted: Callable[[Callable[[], None]], Awaitable[None]]
     prepare: Callable[[], Awaitable[TurnInput]]
     work: Work
     on_disconnect: OnDisconnect
@@ -240,8 +241,7 @@ class LiveRun:
 
     async def _queue(self) -> None:
         if self.run.state is RunState.QUEUED:
-            self._say_queued()
-            await self._job.admitted()
+            await self._job.admitted(self._say_queued)
         self._place = self._places.claim()
         if not self._place.is_taken:
             self._say_queued()
