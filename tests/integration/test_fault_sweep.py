@@ -1,26 +1,34 @@
 """A fault at the awaits of the real answer path: the graph, the engine, the SQLite store."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from functools import partial
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from ibid.adapters.sqlite.records import SqliteRecords
-from ibid.domain.answers import TurnInput, TurnResult
+from ibid.domain.answers import TurnInput, TurnPause, TurnResult
 from ibid.domain.errors import ModelUnavailable, StoreUnavailable, VectorStoreUnavailable
-from ibid.domain.events import Done, Failed, TurnEvent
+from ibid.domain.events import Failed, TurnEvent
 from ibid.domain.passages import Passage
 from ibid.domain.projects import ProjectSettings
 from ibid.graphs.answer.build import build_answer_graph
 from ibid.graphs.answer.deps import AnswerDeps
 from ibid.graphs.answer.turn import stream_turn
+from ibid.runs.turns import Proceed, Work
 from tests.fakes.faults import Injector, Kind
 from tests.fakes.run_bench import Bench, text
 from tests.fakes.samples import scripted_work
 from tests.fakes.scripted_model import REPLY, ScriptedModel
 from tests.fakes.search import FakePassageSearch
-from tests.fakes.sweep import Asked, Work, sweep_once
+from tests.fakes.sweep import (
+    EAGER,
+    Asked,
+    Deed,
+    asking,
+    asking_and_answering,
+    cancelled_elsewhere,
+    sweep_once,
+)
 
 PIECES = [step for step in REPLY if isinstance(step, str)]
 ANSWER = "".join(PIECES)
@@ -54,43 +62,55 @@ def _graph_work(
         active_generation=_generation,
     )
 
-    def work(turn: TurnInput) -> AsyncIterator[TurnEvent | TurnResult]:
-        return stream_turn(GRAPH, turn, deps)
+    def work(
+        turn: TurnInput, proceed: Proceed
+    ) -> AsyncIterator[TurnEvent | TurnResult | TurnPause]:
+        return stream_turn(GRAPH, turn, deps, proceed)
 
     return work
 
 
-async def _suspensions(bench: Bench, work: Work) -> int:
+async def _suspensions(bench: Bench, deed: Deed) -> int:
     counting = Injector()
-    asked = await sweep_once(bench, work, counting)
-    assert text(asked.entries) == ANSWER
-    assert isinstance(asked.entries[-1].event, Done)
+    await sweep_once(bench, deed, counting)
     return counting.suspensions
 
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_fault_at_any_suspension_of_the_graph_leaves_one_terminator(kind: Kind) -> None:
-    count = await _suspensions(await Bench.make(), _graph_work())
+    deed = asking(_graph_work())
+    count = await _suspensions(await Bench.make(), deed)
 
     for at in range(1, count + 1):
-        await sweep_once(await Bench.make(), _graph_work(), Injector(at, kind))
+        await sweep_once(await Bench.make(), deed, Injector(at, kind))
+
+
+DEEDS: dict[str, Deed] = {
+    "plain": asking(scripted_work(*PIECES)),
+    "graph": asking(_graph_work()),
+    "pause and resume": asking_and_answering,
+    "cancel": cancelled_elsewhere,
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("make_work", [partial(scripted_work, *PIECES), _graph_work])
+@pytest.mark.parametrize("deed", DEEDS)
 async def test_a_fault_at_any_suspension_on_the_real_store_leaves_one_terminator(
-    tmp_path: Path, make_work: Callable[[], Work], kind: Kind
+    tmp_path: Path, deed: str, kind: Kind
 ) -> None:
-    records = await SqliteRecords.open(tmp_path / "count" / "app.sqlite")
-    count = await _suspensions(await Bench.make(records), make_work())
-    await records.close()
-
-    for at in range(1, count + 1):
-        records = await SqliteRecords.open(tmp_path / f"{at}" / "app.sqlite")
+    async def meet(injector: Injector, name: str) -> None:
+        records = await SqliteRecords.open(tmp_path / name / "app.sqlite")
         bench = await Bench.make(records)
-        await sweep_once(bench, make_work(), Injector(at, kind))
+        bench.engine = bench.another(limits=EAGER)
+        await sweep_once(bench, DEEDS[deed], injector)
         await bench.close()
         await records.close()
+
+    counting = Injector()
+    await meet(counting, "count")
+
+    for at in range(1, counting.suspensions + 1):
+        await meet(Injector(at, kind), f"{at}")
 
 
 @pytest.mark.parametrize("error", [ModelUnavailable("away"), RuntimeError()])
@@ -118,7 +138,7 @@ async def test_a_search_that_fails_ends_the_run(error: Exception) -> None:
 
 
 async def test_a_store_that_fails_at_any_call_leaves_one_terminator(tmp_path: Path) -> None:
-    for at in range(1, 7):
+    for at in range(1, 13):
         calls = 0
 
         async def fail(_: str, at: int = at) -> None:
@@ -129,13 +149,13 @@ async def test_a_store_that_fails_at_any_call_leaves_one_terminator(tmp_path: Pa
 
         records = await SqliteRecords.open(tmp_path / f"{at}" / "app.sqlite")
         bench = await Bench.make(records)
-        bench.engine = bench.another(at=fail)
+        bench.engine = bench.another(at=fail, limits=EAGER)
         asked = Asked(bench)
 
         try:
             await asked.ask(_graph_work())
         except StoreUnavailable:
-            assert asked.runs == []
+            assert asked.shown == {}
 
         assert calls >= at
         await asked.check()
