@@ -18,7 +18,7 @@ from ibid.domain.answers import (
     TurnPause,
     TurnResult,
 )
-from ibid.domain.conversations import Conversation, Message, Run
+from ibid.domain.conversations import Conversation, Message, Run, run_id
 from ibid.domain.events import CitationsFound, Phase, StatusChanged, TokenDelta, TurnEvent
 from ibid.domain.passages import Chunk, Citation
 from ibid.domain.principals import Principal
@@ -160,6 +160,7 @@ class FakeApp:
         clock: Clock | None = None,
     ) -> None:
         self.records = records or FakeRecords()
+        self.rows = self.records.rows
         self.index = FakePassageIndex()
         self.objects = FakeObjects()
         self.clock = FakeClock()  # stands, unless a real one was given
@@ -313,6 +314,32 @@ class FakeApp:
             commit_sha=None,
             source_digest="digest",
         )
+
+    async def make_ready(self, project: Project) -> None:
+        """Give a project its first generation."""
+        job = self.job(project)
+        await self.records.jobs.begin(job, owner="indexer")
+        await self.records.projects.activate(
+            project.id,
+            tenant=project.tenant,
+            generation=1,
+            job_id=job.id,
+            embedding_signature=None,
+            chunk_count=1,
+            path_count=1,
+            commit_sha=None,
+        )
+
+    async def begun(self, conversation: Conversation, *, runs: int = 1) -> Run:
+        """Return the conversation's newest run once there are so many."""
+        owner = Principal(tenant=conversation.tenant, subject=conversation.subject)
+        async with asyncio.timeout(5):
+            while True:
+                now = await self.records.conversations.get(conversation.id, principal=owner)
+                if now.runs_begun >= runs:
+                    newest = run_id(now.id, now.runs_begun)
+                    return await self.records.runs.get(newest, principal=owner)
+                await asyncio.sleep(0)
 
     async def kept(self, conversation: Conversation, *, messages: int) -> Sequence[Message]:
         """Return the conversation's messages once there are so many."""

@@ -51,7 +51,7 @@ class FakeRecords:
     """All stores over the same rows."""
 
     def __init__(self) -> None:
-        rows = Rows()
+        self.rows = rows = Rows()
         self.projects = FakeProjects(rows)
         self.jobs = FakeJobs(rows)
         self.conversations = FakeConversations(rows)

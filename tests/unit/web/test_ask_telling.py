@@ -85,7 +85,7 @@ def test_a_pause_is_an_answer_and_a_failure_an_error() -> None:
 
 
 def test_the_whole_answer_is_the_data_of_the_terminator() -> None:
-    shown = [TokenDelta(text="Here."), DONE]
+    shown: list[RunEvent] = [TokenDelta(text="Here."), DONE]
     telling = AskTelling()
     for number, event in enumerate(shown, 1):
         assert telling.body is None
