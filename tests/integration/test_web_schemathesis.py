@@ -1,10 +1,10 @@
 """The application held to its own OpenAPI document by generated requests.
 
-The one operation that may answer with a stream is left out; `tests/unit/web` has it.
+What begins a run of a kept conversation is left out: it would outlive the request that began it.
+`tests/unit/web` has these two.
 """
 
 import asyncio
-import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,13 +14,12 @@ import schemathesis
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import positive_data_acceptance
 
-from ibid.domain.conversations import Message, Run, RunState
 from ibid.domain.projects import GitSource
 from tests.fakes.app import ANN, FakeApp
 
 APP = FakeApp(change=lambda services: replace(services, principal=ANN, dev_principals=False))
 SCHEMA = schemathesis.openapi.from_asgi("/openapi.json", APP.app).exclude(
-    path="/conversations/{conversationId}/messages", method="POST"
+    path_regex="^/conversations/[^/]+/(messages|runs)$", method="POST"
 )
 
 
@@ -29,35 +28,16 @@ async def kept_ids() -> Mapping[str, str]:
     project = await APP.project(source=GitSource(url="https://git.test/shop"))
     conversation = await APP.conversation(project=project)
     job_id, _ = await APP.start_index(project, source=None, force=False)
-    run = Run(
-        tenant=ANN.tenant,
-        subject=ANN.subject,
-        id=uuid.uuid4().hex,
-        conversation_id=conversation.id,
-        project_id=project.id,
-        message_id=uuid.uuid4().hex,
-        state=RunState.RUNNING,
-        lease_owner="this-process",
-        beat=0,
-        created_at=APP.clock.now(),
-    )
-    question = Message(
-        id=uuid.uuid4().hex,
-        conversation_id=conversation.id,
-        run_id=run.id,
-        role="user",
-        content="Where?",
-        created_at=APP.clock.now(),
-    )
-    await APP.records.runs.begin(run, question=question, title="Where?")
     async with APP.client() as ann:
+        path = f"/conversations/{conversation.id}/messages"
+        answer = await ann.post(path, json={"question": "Where?"})
         announced = await ann.post(
             f"/projects/{project.id}/uploads", json={"fileName": "shop.zip", "bytes": 4}
         )
     return {
         "projectId": project.id,
         "conversationId": conversation.id,
-        "runId": run.id,
+        "runId": answer.json()["runId"],
         "jobId": job_id,
         "uploadId": announced.json()["uploadId"],
     }
