@@ -1,6 +1,8 @@
 """Faults at every await: of a port's calls, and of every task of an event loop."""
 
 import asyncio
+import os
+import signal
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, Literal
 
@@ -28,6 +30,11 @@ class Faulty:
             return result
 
         return call
+
+
+def die() -> None:
+    """End this process at once, as the operating system would."""
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Gate:
@@ -58,7 +65,7 @@ class Gate:
             await self._is_open.wait()
 
 
-Kind = Literal["error", "late error", "cancel"]
+Kind = Literal["error", "late error", "cancel", "kill"]
 
 
 class InjectedError(Exception):
@@ -71,7 +78,7 @@ class Injector:
     Args:
         at: Which, from 1; 0 only counts.
         kind: `error` is raised at once, `late error` in the place of what was waited for,
-            `cancel` cancels the task.
+            `cancel` cancels the task, `kill` ends the process.
 
     Attributes:
         suspensions: How many there were.
@@ -132,6 +139,8 @@ class _Suspensions(Coroutine[Any, Any, Any]):
                 task = asyncio.current_task()
                 assert task is not None
                 task.cancel()
+            case "kill":
+                die()
             case None:
                 pass
         return waited_for

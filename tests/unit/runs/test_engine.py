@@ -29,6 +29,7 @@ from ibid.domain.events import (
     TurnEvent,
 )
 from ibid.runs.live_run import LiveRun
+from ibid.runs.states import finish_reason
 from ibid.runs.turns import Proceed, Work
 from tests.fakes.faults import Gate
 from tests.fakes.run_bench import LIMITS, Bench, read, text
@@ -294,7 +295,7 @@ async def test_a_time_out_keeps_the_tokens_so_far(bench: Bench) -> None:
     entries = await read(live)
 
     end = await bench.check(live.id, entries)
-    assert (text(entries), end.finish_reason) == ("a", FinishReason.TIMEOUT)
+    assert (text(entries), finish_reason(end)) == ("a", FinishReason.TIMEOUT)
     assert (await bench.run(live.id)).state is RunState.TIMED_OUT
 
 
