@@ -166,7 +166,8 @@ class RunEngine:
         if live is not None:
             live.stop(Stop.CANCELLED)
             await live.wait_ended()
-            return live.run
+            if live.run.state is not RunState.PAUSED:
+                return live.run
         run = await self._runs.request_cancel(run_id, principal=principal)
         if run.state is RunState.PAUSED and run.resumed_by is None:
             await self._runs.expire(run)
