@@ -41,7 +41,8 @@ from ibid.web.services import Services
 from tests.fakes.clock import FakeClock
 from tests.fakes.index import FakePassageIndex
 from tests.fakes.objects import FakeObjects
-from tests.fakes.records import FakeRecords
+from tests.fakes.records import FakeRecords, Records
+from tests.fakes.rows import Rows
 
 ANN = Principal(tenant="acme", subject="ann")
 BOB = Principal(tenant="acme", subject="bob")
@@ -155,12 +156,13 @@ class FakeApp:
         work: Work | None = None,
         change: Callable[[Services], Services] = lambda services: services,
         *,
-        records: FakeRecords | None = None,
+        records: Records | None = None,
         limits: RunLimits | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self.records = records or FakeRecords()
-        self.rows = self.records.rows
+        self.records: Records = records or FakeRecords()
+        # what stands in a fake store, for a test that looks behind it
+        self.rows = self.records.rows if isinstance(self.records, FakeRecords) else Rows()
         self.index = FakePassageIndex()
         self.objects = FakeObjects()
         self.clock = FakeClock()  # stands, unless a real one was given
