@@ -7,6 +7,7 @@ async with app.client(ANN) as ann: ...
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 
 import httpx
 
@@ -229,11 +230,17 @@ class FakeApp:
         self.checked.append(paused)
 
     async def start_index(
-        self, project: Project, *, source: Source | None, force: bool
+        self,
+        project: Project,
+        *,
+        source: Source | None,
+        force: bool,
+        job_id: str | None = None,
     ) -> tuple[str, bool]:
         """Stand in for the indexing of a project: a job is begun, and never ends."""
         await self.services.projects.get(project.id, tenant=project.tenant)
         job = self.job(project)
+        job = replace(job, id=job_id or job.id)
         holder = await self.services.jobs.begin(job, owner="indexer")
         if holder is not None:
             return holder.id, False

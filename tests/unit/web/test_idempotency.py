@@ -306,6 +306,34 @@ async def test_a_thing_that_a_dead_request_made_is_not_made_twice(at: str) -> No
     assert [one["id"] for one in listed] == [made.json()["id"]]
 
 
+@pytest.mark.parametrize("at", ["idempotency.beat", "jobs.begin"])
+async def test_a_job_that_a_dead_request_began_is_not_begun_twice(at: str) -> None:
+    app = quick()
+    project = await app.project(source=GitSource(url="https://git.test/shop"))
+    path = f"/projects/{project.id}/index"
+    await dead_request(app, path, {}, at=at)
+
+    begun = await taken_over(app, path, {})
+
+    async with app.client() as ann:
+        listed = (await ann.get(f"/projects/{project.id}/jobs")).json()["items"]
+    assert begun.json() == {"jobId": listed[0]["id"], "enqueued": True}
+    assert len(listed) == 1
+
+
+@pytest.mark.parametrize("at", ["idempotency.beat", "conversations.create"])
+async def test_a_conversation_that_a_dead_request_began_is_not_begun_twice(at: str) -> None:
+    app = quick()
+    project = await app.project()
+    await dead_request(app, "/conversations", {"projectId": project.id}, at=at)
+
+    begun = await taken_over(app, "/conversations", {"projectId": project.id})
+
+    async with app.client() as ann:
+        listed = (await ann.get("/conversations")).json()["items"]
+    assert [one["id"] for one in listed] == [begun.json()["id"]]
+
+
 @pytest.mark.parametrize("at", ["idempotency.beat", "conversations.create"])
 async def test_a_thread_that_a_dead_request_began_is_gone_on_with(at: str) -> None:
     app = quick()

@@ -41,7 +41,12 @@ class IndexJobs:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(
-        self, project: Project, *, source: Source | None, force: bool
+        self,
+        project: Project,
+        *,
+        source: Source | None,
+        force: bool,
+        job_id: str | None = None,
     ) -> tuple[str, bool]:
         """Begin a job, unless one is live.
 
@@ -49,6 +54,7 @@ class IndexJobs:
             project: The project to index.
             source: Replaces the project's once the job has begun; None keeps it.
             force: Index again even if nothing has changed.
+            job_id: Of the job, if it is begun; never used before. None mints one.
 
         Returns:
             The job's id, and True if it is new, False if a live one goes on.
@@ -58,7 +64,7 @@ class IndexJobs:
         """
         job = Job(
             tenant=project.tenant,
-            id=uuid.uuid4().hex,
+            id=job_id or uuid.uuid4().hex,
             project_id=project.id,
             state=JobState.QUEUED,
             phase="queued",

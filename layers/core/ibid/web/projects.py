@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query
 
 from ibid.domain.errors import (
     GenerationGone,
+    JobNotFound,
     ProjectNotFound,
     ProjectNotReady,
     ValidationFailed,
@@ -115,14 +116,23 @@ async def delete_project(project: OwnedProject, services: Given) -> None:
     "/projects/{projectId}/index", status_code=202, responses=documented(403, 404, 413, 422)
 )
 async def index_project(
-    project: EditedProject, services: Given, body: IndexRequestBody | None = None
+    project: EditedProject,
+    services: Given,
+    minted: Minted,
+    body: IndexRequestBody | None = None,
 ) -> JobStartedBody:
     """Begin to index in the background; a job that is under way is answered instead."""
+    if minted.is_planned:
+        with suppress(JobNotFound):
+            job = await services.jobs.get(minted.value, tenant=project.tenant)
+            return JobStartedBody(job_id=job.id, enqueued=True)
     wanted = IndexRequestBody() if body is None else body
     source = await _source(wanted.source, services, tenant=project.tenant, project_id=project.id)
     if source is None and project.source is None:
         raise ValidationFailed("There is nothing to index.", {"source": "the project has none"})
-    job_id, enqueued = await services.start_index(project, source=source, force=wanted.force)
+    job_id, enqueued = await services.start_index(
+        project, source=source, force=wanted.force, job_id=minted.value
+    )
     return JobStartedBody(job_id=job_id, enqueued=enqueued)
 
 

@@ -29,7 +29,12 @@ class StartIndex(Protocol):
     """Begins the indexing of a project in the background."""
 
     async def __call__(
-        self, project: Project, *, source: Source | None, force: bool
+        self,
+        project: Project,
+        *,
+        source: Source | None,
+        force: bool,
+        job_id: str | None = None,
     ) -> tuple[str, bool]:
         """Begin a job unless one is live, and return at once.
 
@@ -38,6 +43,7 @@ class StartIndex(Protocol):
             source: Replaces the project's once the job has begun; None keeps it. Already checked:
                 a folder is an existing one that HTTP callers may name, an upload is whole.
             force: Build a generation even if nothing has changed.
+            job_id: Of the job, if it is begun; never used before. None mints one.
 
         Returns:
             The job's id and True, or the live job's id and False, and then nothing is changed.
