@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import count
 
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -21,7 +22,7 @@ class LeasedMemorySaver(InMemorySaver):
         self.holders: dict[str, str] = {}
         self.owners: list[str] = []
         self._dead = dead or {}
-        self._tokens = 0
+        self._tokens = count(1)
 
     @asynccontextmanager
     async def leased(self, thread_id: str, owner: str) -> AsyncIterator[Lease]:
@@ -31,8 +32,7 @@ class LeasedMemorySaver(InMemorySaver):
             raise ThreadLeased(f"thread {thread_id!r} has a writer", thread_id=thread_id)
         self.holders[thread_id] = owner
         self.owners.append(owner)
-        self._tokens += 1
         try:
-            yield Lease(thread_id=thread_id, owner=owner, token=self._tokens)
+            yield Lease(thread_id=thread_id, owner=owner, token=next(self._tokens))
         finally:
             del self.holders[thread_id]

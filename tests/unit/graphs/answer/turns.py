@@ -2,14 +2,21 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from ibid.domain.answers import HistoryTurn, Style, TurnInput, TurnResult
+from ibid.domain.answers import (
+    HistoryTurn,
+    Resumption,
+    Style,
+    TurnInput,
+    TurnPause,
+    TurnResult,
+)
 from ibid.domain.events import CitationsFound, StatusChanged, TokenDelta, TurnEvent
 from ibid.domain.passages import Passage
 from ibid.domain.projects import ProjectSettings
-from ibid.graphs.answer.build import build_answer_graph
-from ibid.graphs.answer.deps import AnswerDeps
+from ibid.graphs.answer.build import AnswerGraph, build_answer_graph
+from ibid.graphs.answer.deps import AnswerDeps, NearestFiles, Proceed, unhindered
 from ibid.graphs.answer.turn import stream_turn
 from ibid.ports.models import ChatModel
 from tests.fakes.scripted_model import ScriptedModel
@@ -47,6 +54,7 @@ def turn(
     reply_language: str = "en",
     style: Style | None = None,
     path_prefix: str | None = None,
+    turn_id: str = "t-1",
 ) -> TurnInput:
     return TurnInput(
         tenant="acme",
@@ -57,6 +65,21 @@ def turn(
         reply_language=reply_language,
         style=style or Style(),
         path_prefix=path_prefix,
+        turn_id=turn_id,
+        run_id=turn_id,
+    )
+
+
+def resumed(
+    asked: TurnInput, pause: TurnPause | str, answer: str, *, generation: int = 3, run: str = "t-2"
+) -> TurnInput:
+    """The turn again, in another run that answers a pause."""
+    interrupt_id = pause if isinstance(pause, str) else pause.interrupt_id
+    return replace(
+        asked,
+        run_id=run,
+        generation=generation,
+        resumption=Resumption(interrupt_id=interrupt_id, answer=answer),
     )
 
 
@@ -73,6 +96,8 @@ def deps(
     helper_timeout_s: float = 20.0,
     max_output_tokens: int = 2_000,
     pending_events: int = 256,
+    nearest_files: NearestFiles | None = None,
+    lease_wait_s: float = 5.0,
 ) -> AnswerDeps:
     return AnswerDeps(
         search=search or FakePassageSearch([passage()]),
@@ -83,6 +108,8 @@ def deps(
         helper_timeout_s=helper_timeout_s,
         max_output_tokens=max_output_tokens,
         pending_events=pending_events,
+        nearest_files=nearest_files,
+        lease_wait_s=lease_wait_s,
     )
 
 
@@ -92,6 +119,7 @@ class Seen:
 
     events: list[TurnEvent] = field(default_factory=list)
     results: list[TurnResult] = field(default_factory=list)
+    pauses: list[TurnPause] = field(default_factory=list)
     error: BaseException | None = None
 
     @property
@@ -108,21 +136,36 @@ class Seen:
 
     @property
     def result(self) -> TurnResult:
+        assert self.error is None, self.error
         (result,) = self.results
         return result
 
+    @property
+    def pause(self) -> TurnPause:
+        assert self.error is None, self.error
+        (pause,) = self.pauses
+        return pause
+
 
 async def read(
-    asked: TurnInput, given: AnswerDeps, between: Callable[[], Awaitable[object]] | None = None
+    asked: TurnInput,
+    given: AnswerDeps,
+    between: Callable[[], Awaitable[object]] | None = None,
+    *,
+    graph: AnswerGraph = GRAPH,
+    proceed: Proceed = unhindered,
 ) -> Seen:
     """Read a turn to its end, pausing between events; the turn's error is kept, not raised."""
     seen = Seen()
-    async with aclosing(stream_turn(GRAPH, asked, given)) as items:
+    async with aclosing(stream_turn(graph, asked, given, proceed)) as items:
         try:
             async for item in items:
                 assert not seen.results, "nothing follows the result"
+                assert not seen.pauses, "nothing follows the pause"
                 if isinstance(item, TurnResult):
                     seen.results.append(item)
+                elif isinstance(item, TurnPause):
+                    seen.pauses.append(item)
                 else:
                     seen.events.append(item)
                 if between is not None:

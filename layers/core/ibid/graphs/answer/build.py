@@ -1,11 +1,13 @@
 """The one builder of the answering graphs; its arguments say which nodes a graph has."""
 
-from typing import Any, Literal, cast
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal, Protocol, cast
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
+from langgraph.types import Command
 
 from ibid.domain.answers import Intent
 from ibid.graphs.answer.ask_state import AskState
@@ -22,6 +24,15 @@ from ibid.graphs.answer.nodes.retrieve_or_ask import retrieve_or_ask
 from ibid.graphs.answer.state import AnswerState
 
 AnswerGraph = CompiledStateGraph[AnswerState, AnswerDeps, AnswerState, AnswerState]
+AskNode = Callable[[AskState, Runtime[AnswerDeps]], Awaitable[AskState]]
+AskEdge = Callable[[AskState, Runtime[AnswerDeps]], Awaitable[str]]
+
+
+class Routed(Protocol):
+    """A node that says where it leads."""
+
+    def __call__(self, state: AskState, runtime: Runtime[AnswerDeps]) -> Awaitable[Command[str]]:
+        """Return what it writes, and the name of the next node."""
 
 
 def build_answer_graph(
@@ -82,23 +93,41 @@ def _messages() -> AnswerGraph:
 
 def _ask(checkpointer: BaseCheckpointSaver[Any]) -> AnswerGraph:
     graph = StateGraph(AskState, context_schema=AnswerDeps)
-    graph.add_node("classify", classify_or_ask)
-    graph.add_node("retrieve", retrieve_or_ask)
-    graph.add_node("clarify", ask_back)
-    graph.add_node("grade", grade)
+    for name, node, after, destinations in (
+        (
+            "classify",
+            classify_or_ask,
+            after_classify_or_ask,
+            ("clarify", "retrieve", "answer_from_history", "refuse"),
+        ),
+        ("retrieve", retrieve_or_ask, after_retrieve_or_ask, ("clarify", "grade", "generate")),
+        ("clarify", ask_back, after_clarify, ("clarify", "grade", "retrieve", END)),
+        ("grade", cast("AskNode", grade), after_grade, ("retrieve", "generate")),
+    ):
+        graph.add_node(name, routed(node, after), destinations=destinations)
     graph.add_node("generate", generate)
     graph.add_node("answer_from_history", answer_from_history)
     graph.add_node("refuse", refuse)
     graph.add_edge(START, "classify")
-    graph.add_conditional_edges("classify", after_classify_or_ask)
-    graph.add_conditional_edges("retrieve", after_retrieve_or_ask)
-    graph.add_conditional_edges("clarify", after_clarify)
-    graph.add_conditional_edges("grade", after_grade)
     graph.add_edge("generate", END)
     graph.add_edge("answer_from_history", END)
     graph.add_edge("refuse", END)
     compiled = graph.compile(name="ask", checkpointer=checkpointer)
     return cast("AnswerGraph", compiled)  # its state has every key of an answer's, and more
+
+
+def routed(node: AskNode, after: AskEdge) -> Routed:
+    """Make a node also say where it leads, so that both are kept together or not at all.
+
+    LangGraph runs a conditional edge behind its node's writes, and keeps those without the edge's
+    if the run is cancelled in between: the turn would have no way on.
+    """
+
+    async def node_and_edge(state: AskState, runtime: Runtime[AnswerDeps]) -> Command[str]:
+        writes = await node(state, runtime)
+        return Command(update=writes, goto=await after({**state, **writes}, runtime))
+
+    return node_and_edge
 
 
 # The edges are coroutines, since LangGraph runs a plain function in a thread: three hops a turn,
@@ -132,18 +161,22 @@ async def after_grade(
 
 
 async def after_classify_or_ask(
-    state: AskState,
+    state: AskState, _: Runtime[AnswerDeps]
 ) -> Literal["clarify", "retrieve", "answer_from_history", "refuse"]:
     """Ask where the router is unsure; else go on as `after_classify` says."""
     return "clarify" if state["doubt"] else await after_classify(state)
 
 
-async def after_retrieve_or_ask(state: AskState) -> Literal["clarify", "grade", "generate"]:
+async def after_retrieve_or_ask(
+    state: AskState, _: Runtime[AnswerDeps]
+) -> Literal["clarify", "grade", "generate"]:
     """Ask where two things tie; else go on as `after_retrieve` says."""
     return "clarify" if state["doubt"] else await after_retrieve(state)
 
 
-async def after_clarify(state: AskState) -> Literal["clarify", "grade", "retrieve", "__end__"]:
+async def after_clarify(
+    state: AskState, _: Runtime[AnswerDeps]
+) -> Literal["clarify", "grade", "retrieve", "__end__"]:
     """End with a plain question, ask once more, judge what is left, or search again."""
     if state["plain"] is not None:
         return "__end__"

@@ -52,8 +52,9 @@ _ELSEWHERE: Final = re.compile(
     re.IGNORECASE,
 )
 _PRONOUN: Final = re.compile(
-    r"\b(?P<phrase>it|they|them|this|that|these|those|he|she|isso|isto|ele|ela|eles|elas|dele|"
-    r"dela|nele|nela|eso|esto|ello|ellos|ellas)\b",
+    r"\b(?P<phrase>it|they|them|he|she|isso|isto|ele|ela|eles|elas|dele|dela|nele|nela|eso|esto|"
+    r"ello|ellos|ellas|(?:this|that|these|those)(?=\s+(?:is|are|was|were|does?|did|works?|means?)\b"
+    r"|\W*$))\b",
     re.IGNORECASE,
 )
 
@@ -89,5 +90,7 @@ def _unknown(question: str, history: Sequence[HistoryTurn]) -> Iterator[str]:
             and terms.isdisjoint(_IS_THERE | points_back | said)
             and (not history or not all(is_usual(word) for word in words))
         ):
-            more = " …" if len(words) > _SHOWN else ""
-            yield f"{pointer} {' '.join(words[:_SHOWN])}{more}"
+            is_known = not _STANDS_FOR.isdisjoint(analyse(words[0], language=_LANGUAGE))
+            shown = words[: 1 if is_known else _SHOWN]
+            more = " …" if len(words) > _SHOWN and not is_known else ""
+            yield f"{pointer} {' '.join(shown)}{more}"

@@ -96,10 +96,10 @@ def _by_number(plain: str, options: Sequence[Option]) -> Sequence[Option]:
             return [option for at, option in enumerate(options, 1) if at in numbers]
         return ()
     if options and _LAST.fullmatch(plain):
-        return options[-1:]
+        return list(options[-1:])
     if match := _ORDINAL.fullmatch(plain):
         at = next(at for at in range(len(_PLACES)) if match[f"at{at}"])
-        return options[at : at + 1]
+        return list(options[at : at + 1])
     return ()
 
 

@@ -20,7 +20,7 @@ from typing import Final
 from ibid.domain.passages import Passage
 from ibid.graphs.answer.ask_state import MAX_OPTIONS, Ambiguity, Doubt, Option
 from ibid.graphs.answer.excerpts import one_line
-from ibid.graphs.answer.naming import Named, own_name, read_names, words_of
+from ibid.graphs.answer.naming import own_name, read_names, words_of
 from ibid.retrieval.path_prior import PathPrior
 
 LONGEST_OPTION: Final = 200
@@ -66,7 +66,8 @@ def find_tie(
             (Doubt.DOCUMENT, _documents(name, passages, alone=len(named.names) == 1)),
         ):
             left = [place for place in places if (place.path, place.symbol) not in out]
-            tied = _most_told(_in_source(left, prior), name, named)
+            own = own_name(name) if doubt is Doubt.SYMBOL else name
+            tied = _most_told(_in_source(left, prior), named.words - words_of(own))
             if len(tied) >= _FEWEST:
                 return Ambiguity(
                     doubt=doubt, phrase=name, options=_options(tied[:MAX_OPTIONS], doubt)
@@ -140,9 +141,8 @@ def _in_source(places: Sequence[_Place], prior: PathPrior) -> Sequence[_Place]:
     return [place for place, weight in zip(places, weights, strict=True) if weight == best]
 
 
-def _most_told(places: Sequence[_Place], name: str, named: Named) -> Sequence[_Place]:
+def _most_told(places: Sequence[_Place], others: frozenset[str]) -> Sequence[_Place]:
     """Keep the places that hold most of what the question says besides the name."""
-    others = named.words - words_of(own_name(name))
     if not others or len(places) < _FEWEST:
         return places
     counts = [len(others & _words(place)) for place in places]
