@@ -205,7 +205,7 @@ async def test_places_are_counted_over_all_processes(bench: Bench) -> None:
         nonlocal running, most
         running += 1
         most = max(most, running)
-        for _ in range(20):
+        for __ in range(20):
             await asyncio.sleep(0)
         running -= 1
         yield a_result(turn.run_id)

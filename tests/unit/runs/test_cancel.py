@@ -84,7 +84,7 @@ async def test_a_run_of_another_process_stops_within_a_second_of_tokens(
                     cancelled_at = bench.clock.monotonic()
                 bench.clock.move(1 / tokens_a_second)
                 yield TokenDelta(text="token ")
-                for _ in range(5):  # a turn of the loop or two goes by between two tokens
+                for ___ in range(5):  # a turn of the loop or two goes by between two tokens
                     await asyncio.sleep(0)
         finally:
             stopped_at = bench.clock.monotonic()
@@ -139,7 +139,7 @@ async def test_all_runs_of_something_are_cancelled_in_every_process(bench: Bench
     mine = await engines[0].start(a_turn(), scripted_work(pause=_forever))
     turn = a_turn(conversation=a_conversation("c2"))
     theirs = await engines[1].start(turn, scripted_work(pause=_forever))
-    other_tenant = await engines[1].cancel(tenant="rival") is None
+    await engines[1].cancel(tenant="rival")
 
     cancelling = asyncio.create_task(
         engines[0].cancel(tenant="acme", conversation_id="c2")
@@ -152,7 +152,6 @@ async def test_all_runs_of_something_are_cancelled_in_every_process(bench: Bench
         await asyncio.sleep(0.001)
 
     await cancelling
-    assert other_tenant
     assert theirs.ended.done()
     assert mine.ended.done() is (by == "project")
 

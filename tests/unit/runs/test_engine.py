@@ -1,7 +1,9 @@
 """A run's life: what starts it, what it shows, what it keeps."""
 
 import asyncio
+import gc
 import logging
+import weakref
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -379,12 +381,12 @@ async def test_a_place_that_came_free_as_the_run_began_is_no_wait(bench: Bench) 
 
 @pytest.mark.parametrize("how", ["leave", "time out", "cancel"])
 async def test_a_run_ends_while_it_waits(bench: Bench, how: str) -> None:
-    limits = replace(LIMITS, process=1, run_timeout_s=0.05 if how == "time out" else 60.0)
-    engine = bench.another(limits=limits)
+    engine = bench.another(limits=replace(LIMITS, process=1))
     await bench.records.conversations.create(a_conversation("c2"))
     other = replace(a_turn(conversation=a_conversation("c2")), on_disconnect="continue")
     first = await engine.start(other, scripted_work(pause=_forever))
-    second = await engine.start(a_turn(), scripted_work("never"))
+    deadline_s = LIMITS.margin_s + 0.05 if how == "time out" else None
+    second = await engine.start(replace(a_turn(), deadline_s=deadline_s), scripted_work("never"))
 
     await asyncio.sleep(0)
     if how == "cancel":
@@ -594,3 +596,37 @@ async def test_no_log_record_holds_what_was_asked_answered_or_quoted(
 
     assert any("run_ended" in line for line in logged)
     assert not [line for line in logged if "SECRET" in line or "é [1]" in line]
+
+
+async def test_an_ended_run_that_nobody_reads_any_more_takes_no_memory(bench: Bench) -> None:
+    live = await bench.engine.start(a_turn(), scripted_work(*("token " for _ in range(500))))
+    await read(live)
+    left = weakref.ref(live)
+
+    await asyncio.sleep(0)
+    del live
+    gc.collect()
+
+    assert left() is None
+
+
+async def test_two_hundred_streams_at_once_lose_nothing_and_leave_nothing(bench: Bench) -> None:
+    limits = replace(LIMITS, process=1_000, tenant=1_000, subject=1_000)
+    engine = bench.another(limits=limits)
+    tokens = [f"{number} " for number in range(100)]
+    lives = []
+    for number in range(200):
+        conversation = a_conversation(f"x{number}")
+        await bench.records.conversations.create(conversation)
+        turn = a_turn(conversation=conversation)
+        lives.append(await engine.start(turn, scripted_work(*tokens)))
+
+    seen = await asyncio.gather(*(read(live) for live in lives))
+
+    assert {text(entries) for entries in seen} == {"".join(tokens)}
+    assert all(len(entries) == 103 for entries in seen)
+    assert await bench.records.runs.live() == {}
+    refs = [weakref.ref(live) for live in lives]
+    del lives
+    gc.collect()
+    assert [ref() for ref in refs if ref() is not None] == []

@@ -13,7 +13,7 @@ from ibid.domain.principals import Principal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceLimits:
-    """How many runs may be `running` at once; each at least 1."""
+    """How many runs may be `running` at once; 0 makes a run wait wherever another one runs."""
 
     tenant: int
     subject: int

@@ -15,6 +15,7 @@ from ibid.runs.history import MESSAGES_READ
 from ibid.runs.journal import Journal
 from ibid.runs.keeping import Keeper
 from ibid.runs.limits import RunLimits
+from ibid.runs.line import Line
 from ibid.runs.transcript import Transcript
 from ibid.runs.turns import NewResumption, NewTurn
 
@@ -52,6 +53,7 @@ class Beginning:
         limits: How many may run at once.
         owner: This process.
         keeper: Ends a run that may have begun though nobody can work on it.
+        line: The runs of this process that wait for a place.
         interrupt: Stops the run that a thread is busy with, and waits for its end.
 
     Attributes:
@@ -67,6 +69,7 @@ class Beginning:
         limits: RunLimits,
         owner: str,
         keeper: Keeper,
+        line: Line,
         interrupt: Interrupt,
     ) -> None:
         self._conversations = conversations
@@ -75,6 +78,7 @@ class Beginning:
         self._limits = limits
         self._owner = owner
         self._keeper = keeper
+        self._line = line
         self._interrupt = interrupt
         self.writing: set[asyncio.Task[Begun]] = set()
 
@@ -93,7 +97,7 @@ class Beginning:
                 run,
                 question=question,
                 title=turn.question[:_TITLE_CHARACTERS],
-                limits=self._limits.places,
+                limits=self._line.places_for(turn.principal),
                 behind=turn.strategy == "enqueue",
                 history=MESSAGES_READ,
                 idempotency=turn.idempotency,
@@ -125,7 +129,7 @@ class Beginning:
                 paused=paused.id,
                 decision=resumption.answer,
                 question=question,
-                limits=self._limits.places,
+                limits=self._line.places_for(resumption.principal),
                 history=MESSAGES_READ,
                 idempotency=resumption.idempotency,
             )

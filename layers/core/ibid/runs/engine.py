@@ -77,6 +77,7 @@ class RunEngine:
             limits=limits,
             owner=owner,
             keeper=self._keeper,
+            line=self._line,
             interrupt=self._interrupt,
         )
         self._live: dict[str, LiveRun] = {}

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from ibid.domain.conversations import Run
 from ibid.domain.errors import Unavailable
-from ibid.ports.runs import RunStore
+from ibid.domain.principals import Principal
+from ibid.ports.runs import PlaceLimits, RunStore
 from ibid.runs.limits import RunLimits
 
 logger = logging.getLogger(__name__)
@@ -50,6 +51,13 @@ class Line:
         finally:
             self._waiting.remove(ticket)
             self.wake()
+
+    def places_for(self, principal: Principal) -> PlaceLimits:
+        """Return what a new run of the principal is held to: none passes one that waits here."""
+        for run, is_behind in self._waiting:
+            if not is_behind and (run.tenant, run.subject) == (principal.tenant, principal.subject):
+                return PlaceLimits(tenant=0, subject=0)
+        return self._limits.places
 
     def wake(self) -> None:
         """Ask again at once: a place may have come free."""
