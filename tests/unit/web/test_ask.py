@@ -399,6 +399,18 @@ async def test_a_failed_resumption_takes_the_same_answer_once_more_and_no_other(
     assert same.json()["trace_id"] == asked_back["trace_id"]
 
 
+@pytest.mark.parametrize(("between", "status"), [(25, 200), (250, 409)])
+async def test_a_question_is_found_among_the_last_messages(between: int, status: int) -> None:
+    app = FakeApp(pausing_work(ANSWER))
+    asked_back = await asked(app)
+    kept = app.rows.messages["acme", asked_back["thread_id"]]
+    kept += [replace(kept[1], id=f"m{number}", run_id="later") for number in range(between)]
+
+    answer = await resumed(app, asked_back)
+
+    assert answer.status_code == status
+
+
 @pytest.mark.parametrize("swept", [False, True])
 async def test_a_pause_past_its_time_is_410_and_frees_the_thread(*, swept: bool) -> None:
     app = FakeApp(pausing_work(ANSWER))

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from ibid.domain.errors import KeyInUse, KeyReused, StoreUnavailable
-from ibid.ports.idempotency import KeyRecord, KeyScope, StoredAnswer
-from ibid.web.claims import Claim, Claimant, KeyLimits, RunPlan
+from ibid.domain.errors import KeyInUse, KeyReused, LeaseLost, StoreUnavailable
+from ibid.ports.idempotency import KeyScope, StoredAnswer
+from ibid.web.claims import Answered, Claim, Claimant, KeyLimits, RunPlan
 from tests.fakes.clock import FakeClock
 from tests.fakes.key_records import FakeIdempotency
 from tests.fakes.rows import Rows
@@ -25,7 +25,7 @@ class Bench:
         self.keys = FakeIdempotency(Rows())
         self.claimant = Claimant(self.keys, self.clock, LIMITS)
 
-    async def claim(self, fingerprint: str = "f") -> Claim | KeyRecord:
+    async def claim(self, fingerprint: str = "f") -> Claim | Answered:
         return await self.claimant.claim(PLACE, fingerprint=fingerprint)
 
     async def held(self) -> Claim:
@@ -33,7 +33,7 @@ class Bench:
         assert isinstance(claim, Claim)
         return claim
 
-    async def second(self, first_does: Callable[[], None]) -> Claim | KeyRecord:
+    async def second(self, first_does: Callable[[], None]) -> Claim | Answered:
         """Let a second request wait, do something, and return what it got."""
         waiting = asyncio.create_task(self.claim())
         for _ in range(20):
@@ -56,7 +56,7 @@ async def test_a_second_request_gets_the_firsts_answer(bench: Bench) -> None:
     second = await bench.second(lambda: answering.append(asyncio.create_task(first.answer(ANSWER))))
 
     await asyncio.gather(*answering)
-    assert isinstance(second, KeyRecord)
+    assert isinstance(second, Answered)
     assert second.answer == ANSWER
 
 
@@ -151,6 +151,63 @@ async def test_an_answer_that_can_not_be_kept_is_no_failure(bench: Bench) -> Non
     assert first.is_answered
 
 
+async def test_a_key_that_can_not_be_let_go_is_found_dead_later(bench: Bench) -> None:
+    first = await bench.held()
+
+    async def away(*_: object, **__: object) -> None:
+        raise StoreUnavailable("the store gave no answer")
+
+    bench.keys.release = away  # type: ignore[method-assign] # a fault in one call
+
+    await first.let_go(has_failed=False)
+
+    second = await bench.second(lambda: bench.clock.move(LIMITS.term_s))
+    assert isinstance(second, Claim)
+
+
+async def test_who_lost_its_key_lets_nobody_else_s_go(bench: Bench) -> None:
+    first = await bench.held()
+    await first.plan("p1")
+    second = await bench.second(lambda: bench.clock.move(LIMITS.term_s))
+    assert isinstance(second, Claim)
+
+    await first.let_go(has_failed=True)
+    await first.let_go(has_failed=False)
+
+    await second.plan("p2")
+
+
+@pytest.mark.parametrize("fault", [StoreUnavailable("away"), LeaseLost("gone")])
+async def test_a_beat_that_fails_fails_nothing_else(bench: Bench, fault: Exception) -> None:
+    first, beaten = await bench.held(), asyncio.Event()
+
+    async def away(*_: object, **__: object) -> None:
+        beaten.set()
+        raise fault
+
+    bench.keys.beat = away  # type: ignore[method-assign] # a fault in one call
+    async with first.kept_alive(0.0):
+        await beaten.wait()
+
+    await first.answer(ANSWER)
+
+    second = await bench.claim()
+    assert isinstance(second, Answered)
+
+
+async def test_an_answered_key_beats_no_more(bench: Bench) -> None:
+    first = await bench.held()
+    await first.answer(ANSWER)
+
+    async def beat(*_: object, **__: object) -> None:
+        pytest.fail("an answered key was beaten")
+
+    bench.keys.beat = beat  # type: ignore[method-assign] # none is to come
+    async with first.kept_alive(0.0):
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+
 async def test_many_at_once_have_one_holder(bench: Bench) -> None:
     claiming = [asyncio.create_task(bench.claim()) for _ in range(8)]
     while not any(task.done() for task in claiming):  # noqa: ASYNC110 - any of them may be the one
@@ -164,7 +221,7 @@ async def test_many_at_once_have_one_holder(bench: Bench) -> None:
 
     got = await asyncio.gather(*claiming)
     assert sum(isinstance(one, Claim) for one in got) == 1
-    assert [one.answer for one in got if isinstance(one, KeyRecord)] == [ANSWER] * 7
+    assert [one.answer for one in got if isinstance(one, Answered)] == [ANSWER] * 7
 
 
 def test_a_run_s_plan_is_read_as_it_was_written() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import httpx
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
 from ibid.domain.answers import TurnInput, TurnPause, TurnResult
 from ibid.domain.conversations import Conversation
@@ -16,6 +17,7 @@ from ibid.domain.projects import GitSource
 from ibid.ports.idempotency import KeyScope
 from ibid.runs.turns import Proceed, Work
 from ibid.web.claims import KeyLimits
+from ibid.web.idempotency import Idempotency
 from ibid.web.idempotency_keys import Likeness
 from tests.fakes.app import ANN, BOB, EVE, FakeApp, pausing_work, scripted_turn, scripted_work
 
@@ -452,6 +454,113 @@ async def test_a_body_over_the_limit_is_413_with_a_key_too() -> None:
         answer = await ann.post("/projects", json={"name": "x" * 100})
 
     assert answer.status_code == 413
+
+
+async def test_a_body_over_the_limit_is_413_as_it_comes() -> None:
+    app = FakeApp(
+        change=lambda services: replace(
+            services, limits=replace(services.limits, max_body_bytes=100)
+        )
+    )
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(20):
+            yield b"x" * 10
+
+    async with app.client(headers=KEY) as ann:
+        answer = await ann.post("/projects", content=pieces())
+
+    assert answer.status_code == 413
+    assert answer.json()["detail"]["code"] == "BODY_TOO_LARGE"
+
+
+async def test_a_client_that_goes_before_its_body_s_end_is_sent_nothing() -> None:
+    app = quick()
+    gone = iter([{"type": "http.request", "body": b"{", "more_body": True}])
+
+    async def receive() -> Message:
+        return next(gone, {"type": "http.disconnect"})
+
+    async def send(message: Message) -> None:
+        pytest.fail(f"sent {message['type']}")
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/projects",
+        "query_string": b"",
+        "headers": [(b"idempotency-key", b"k1")],
+    }
+    await app.app(scope, receive, send)
+
+    assert app.rows.keys == {}
+
+
+async def test_an_answer_too_large_to_keep_is_sent_and_its_key_let_go(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    limits = replace(QUICK, max_answer_bytes=10)
+    app = FakeApp(change=lambda services: replace(services, key_limits=limits))
+
+    async with app.client(headers=KEY) as ann:
+        answers = [await ann.post("/projects", json={"name": "shop"}) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [201, 201]
+    assert answers[0].json()["id"] == answers[1].json()["id"]
+    assert "answer too large for its key" in caplog.text
+
+
+async def test_a_fault_of_the_key_store_is_500_and_logged_by_its_type(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = quick()
+
+    async def broken(*_: object, **__: object) -> None:
+        raise ValueError("the secret key")
+
+    app.records.idempotency.claim = broken  # type: ignore[assignment, method-assign] # a fault in one call
+    async with app.client(headers=KEY) as ann:
+        answer = await ann.post("/projects", json={"name": "shop"})
+
+    assert answer.status_code == 500
+    assert answer.json()["detail"]["code"] == "INTERNAL_ERROR"
+    assert "secret" not in caplog.text
+
+
+async def test_an_answer_that_comes_in_pieces_is_kept_whole() -> None:
+    app = quick()
+
+    async def piecemeal(_scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "http.response.start", "status": 201, "headers": []})
+        await send({"type": "http.response.body", "body": b"in ", "more_body": True})
+        await send({"type": "http.response.body", "body": b"pieces"})
+        with pytest.raises(StopAsyncIteration):
+            await receive()
+
+    async def receive() -> Message:
+        if bodies:
+            return {"type": "http.request", "body": bodies.pop()}
+        raise StopAsyncIteration
+
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(dict(message))
+
+    edge = Idempotency(piecemeal, app.services)
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/projects",
+        "query_string": b"",
+        "headers": [(b"idempotency-key", b"k1")],
+    }
+    for _ in range(2):
+        bodies = [b"{}"]
+        await edge(scope, receive, send)
+
+    assert [one.get("body") for one in sent] == [None, b"in pieces", None, b"in pieces"]
 
 
 async def test_an_upload_s_form_passes_a_key_by() -> None:

@@ -154,6 +154,17 @@ class Claim:
                 logger.warning("idempotency key not beaten", extra={"error": error.code})
 
 
+class Answered(NamedTuple):
+    """What a key has been answered.
+
+    Attributes:
+        owner: The request that did the work; random.
+    """
+
+    owner: str
+    answer: StoredAnswer
+
+
 class Claimant:
     """Gets a request its key, or the answer that the key has already.
 
@@ -168,8 +179,8 @@ class Claimant:
         self._clock = clock
         self._limits = limits
 
-    async def claim(self, scope: KeyScope, *, fingerprint: str) -> Claim | KeyRecord:
-        """Hold the key, or return its record with the first request's answer.
+    async def claim(self, scope: KeyScope, *, fingerprint: str) -> Claim | Answered:
+        """Hold the key, or return the first request's answer.
 
         While the first request is under way this waits for it; one that gives no sign of life for
         a full term is dead, and this one takes its place.
@@ -189,7 +200,7 @@ class Claimant:
             if record.fingerprint != fingerprint:
                 raise KeyReused("This Idempotency-Key was used with another request.")
             if record.answer is not None:
-                return record
+                return Answered(record.owner, record.answer)
             now = self._clock.monotonic()
             if (record.owner, record.beat) != seen:
                 seen, seen_at = (record.owner, record.beat), now

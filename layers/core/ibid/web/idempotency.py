@@ -7,21 +7,22 @@ its key may be tried again.
 """
 
 import logging
+from functools import partial
 from typing import NamedTuple
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ibid.domain.errors import IbidError, RunNotFound
 from ibid.domain.principals import Principal
-from ibid.ports.idempotency import KeyRecord, KeyScope, StoredAnswer
+from ibid.ports.idempotency import KeyScope, StoredAnswer
 from ibid.web.access import principal_of
-from ibid.web.claims import CLAIM, Claim, Claimant, RunPlan
+from ibid.web.claims import CLAIM, Answered, Claim, Claimant, RunPlan
 from ibid.web.edges import is_upload_form
-from ibid.web.errors import refusal, refuse_http
+from ibid.web.errors import internal_error, refusal, refuse_http
 from ibid.web.idempotency_keys import KEY_HEADER, Likeness, checked_key
 from ibid.web.run_answers import begun_answer, followed_answer
 from ibid.web.services import Services
@@ -61,34 +62,31 @@ class Idempotency:
             await self._app(scope, receive, send)
             return
         request = Request(scope, receive)
+        handle: ASGIApp
         try:
-            asked = await self._asked(request)
-            if asked is None:
-                return
-            held = await self._claimant.claim(asked.place, fingerprint=asked.likeness.fingerprint)
-            answer = await self._known_answer(held, asked)
+            handle = await self._handler(await self._asked(request))
+        except ClientDisconnect:
+            return
         except IbidError as error:
-            await refusal(error, path=scope["path"])(scope, receive, send)
+            handle = refusal(error, path=scope["path"])
         except HTTPException as error:
-            await (await refuse_http(request, error))(scope, receive, send)
-        else:
-            if isinstance(held, Claim) and answer is None:
-                await self._work(held, asked, send)
-            elif answer is not None:
-                await answer(scope, receive, send)
+            handle = await refuse_http(request, error)
+        except Exception:
+            await internal_error()(scope, receive, send)
+            raise
+        await handle(scope, receive, send)
 
-    async def _asked(self, request: Request) -> _Asked | None:
-        """Read the request; None if its client has gone before its end.
+    async def _asked(self, request: Request) -> _Asked:
+        """Read the request.
 
         Raises:
             ValidationFailed: The key, or the development principal, is malformed.
+            ClientDisconnect: Its client has gone before its end.
         """
         scope = request.scope
         key = checked_key(request.headers.getlist(KEY_HEADER))
         principal = principal_of(request, self._services)
-        body = await _body_of(request.receive)
-        if body is None:
-            return None
+        body = await request.body()
         place = KeyScope(
             tenant=principal.tenant,
             subject=principal.subject,
@@ -99,21 +97,23 @@ class Idempotency:
         likeness = Likeness(key=key, query=scope["query_string"], body=body)
         return _Asked(request, principal, place, body, likeness)
 
-    async def _known_answer(self, held: Claim | KeyRecord, asked: _Asked) -> Response | None:
-        """Return the answer that is there already; None if the work is still to do."""
-        if isinstance(held, Claim):
-            run_id = await self._planned_run(held, asked.principal)
-            if run_id is None:
-                return None
-            status = _BEGUN if asked.place.path.endswith("/runs") else _OK
-            answer = StoredAnswer(status=status, run_id=run_id)
-            await held.answer(answer)
-        elif held.answer is None:
-            return None
-        else:
-            answer = held.answer
+    async def _handler(self, asked: _Asked) -> ASGIApp:
+        """Return the answer that is there already, or else what does the work."""
+        held = await self._claimant.claim(asked.place, fingerprint=asked.likeness.fingerprint)
+        if isinstance(held, Answered):
+            return await self._kept_answer(held, asked)
+        run_id = await self._planned_run(held, asked.principal)
+        if run_id is None:
+            return partial(self._work, held, asked)
+        status = _BEGUN if asked.place.path.endswith("/runs") else _OK
+        answer = StoredAnswer(status=status, run_id=run_id)
+        await held.answer(answer)
+        return await self._kept_answer(Answered(held.owner, answer), asked)
+
+    async def _kept_answer(self, kept: Answered, asked: _Asked) -> Response:
+        answer = kept.answer
         if answer.run_id is None:
-            body = asked.likeness.seal(answer.body, nonce=held.owner)
+            body = asked.likeness.seal(answer.body, nonce=kept.owner)
             return Response(body, status_code=answer.status, headers=dict(answer.headers))
         if answer.status == _BEGUN:
             return begun_answer(answer.run_id)
@@ -133,12 +133,13 @@ class Idempotency:
         # of two requests that planned one number, only one began it
         return run.id if run.message_id == plan.message_id else None
 
-    async def _work(self, claim: Claim, asked: _Asked, send: Send) -> None:
+    async def _work(
+        self, claim: Claim, asked: _Asked, scope: Scope, receive: Receive, send: Send
+    ) -> None:
         limits = self._services.key_limits
         sending = _Recording(send, claim, asked.likeness, max_bytes=limits.max_answer_bytes)
-        scope = {**asked.request.scope, CLAIM: claim}
         async with claim.kept_alive(limits.beat_s):
-            await self._app(scope, _again(asked.body, asked.request.receive), sending)
+            await self._app({**scope, CLAIM: claim}, _again(asked.body, receive), sending)
 
 
 class _Recording:
@@ -184,17 +185,6 @@ class _Recording:
                 body=self._likeness.seal(self._body, nonce=self._claim.owner),
             )
         )
-
-
-async def _body_of(receive: Receive) -> bytes | None:
-    body = b""
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
-        body += bytes(message.get("body", b""))
-        if not message.get("more_body", False):
-            return body
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
