@@ -246,10 +246,12 @@ class Recovery:
                 check = _Check(records, death, self._sweep.deed)
                 try:
                     lost = await check.all()
+                    cut = check.cut
                     problem = f"still live: {sorted(left)}" if left else None
                 except Exception as error:  # noqa: BLE001 - the test shows it
-                    lost, problem = 0, f"{type(error).__name__}: {error}"
-                line = {"place": death.place, "killed": death.was_killed, "lost": lost}
+                    lost, cut, problem = 0, 0, f"{type(error).__name__}: {error}"
+                line = {"place": death.place, "killed": death.was_killed}
+                line |= {"lost": lost, "cut": cut}
                 print(json.dumps({**line, "problem": problem}), flush=True)  # noqa: T201
 
     async def _follow_half(self, records: Records, live: list[str]) -> None:
@@ -262,6 +264,7 @@ class _Check:
         self._records = records
         self._death = death
         self._deed = deed
+        self.cut = 0  # events that were shown and not kept
 
     async def all(self) -> int:
         """Check each run and use the thread; return how many runs were lost."""
@@ -296,7 +299,9 @@ class _Check:
             assert (run.terminator.code, through) == ("RUN_LOST", len(kept) - 1)
             assert run.last_event_id == len(kept) + RESERVED_IDS
             assert all(entry_id < run.last_event_id for entry_id, _ in shown)
+            whole = len(shown)
             shown = [(entry_id, said) for entry_id, said in shown if entry_id <= len(kept) - 1]
+            self.cut += whole - len(shown)
             assert answer.content == "".join(said for _, said in shown)
         assert answer.content == text(kept)
         told = [

@@ -37,6 +37,7 @@ def _check(deaths: list[dict[str, Any]], at_least: int) -> None:
     killed = [death for death in deaths if death["killed"]]
     assert len(killed) >= at_least
     assert sum(death["lost"] for death in killed) > at_least // 2  # the others had ended in time
+    assert sum(death["cut"] for death in killed) > 0
     assert not [death for death in deaths if not death["killed"] and death["lost"]]
 
 

@@ -44,6 +44,7 @@ from tests.fakes.samples import (
     a_turn,
     scripted_work,
 )
+from tests.fakes.works import asking_work
 
 
 def _forever() -> "asyncio.Future[None]":
@@ -589,12 +590,23 @@ async def test_no_log_record_holds_what_was_asked_answered_or_quoted(
         _failing(RuntimeError("SECRET")),
         _failing(ModelUnavailable("SECRET")),
     ]
-    for work in works:
-        await read(await bench.engine.start(a_turn(question="SECRET"), work))
+
+    async def away(point: str) -> None:
+        if point == "append:before":
+            raise RuntimeError("SECRET")
+
+    for engine in (bench.engine, bench.another(at=away, limits=replace(LIMITS, flush_s=0.0))):
+        for work in works:
+            await read(await engine.start(a_turn(question="SECRET"), work))
+    paused = await bench.engine.start(a_turn(question="SECRET"), asking_work())
+    await read(paused)
+    resumption = await bench.resumption(paused.id, "SECRET")
+    await read(await bench.engine.resume(resumption, asking_work("SECRET")))
 
     logged = [f"{record.getMessage()} {vars(record)}" for record in caplog.records]
 
-    assert any("run_ended" in line for line in logged)
+    for event in ("run_ended", "run_failed", "run_journal_failed"):
+        assert any(event in line for line in logged)
     assert not [line for line in logged if "SECRET" in line or "é [1]" in line]
 
 

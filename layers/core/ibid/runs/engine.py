@@ -325,7 +325,13 @@ class RunEngine:
 
         Raises:
             ThreadBusy: It did not end in time.
+            ShuttingDown: This process is to start no run any more.
         """
+        await self._stop_busy(busy, principal)
+        if self._is_draining:
+            raise ShuttingDown("the server is stopping")
+
+    async def _stop_busy(self, busy: ThreadBusy, principal: Principal) -> None:
         live = self._own(busy.run_id, principal)
         if live is not None:
             live.stop(Stop.CANCELLED)
