@@ -5,7 +5,6 @@ import json
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -19,142 +18,12 @@ from ibid.adapters.sqlite.records import SqliteRecords
 from ibid.adapters.sqlite.saver_schema import CHECKPOINT_FILE_ID
 from ibid.adapters.sqlite.saver_schema import STEPS as CHECKPOINT_STEPS
 from ibid.cli.main import app
-from ibid.domain.conversations import Message, Run
-from ibid.domain.events import Done, Failed, Terminator, TokenDelta
-from ibid.ports.feedback import Feedback
-from ibid.ports.idempotency import KeyScope, StoredAnswer
+from ibid.domain.events import TokenDelta
 from ibid.runs.findings import Finding, FindingKind
 from ibid.runs.fsck import check
-from ibid.runs.states import finish_reason
-from tests.contract.run_steps import (
-    WEEK,
-    a_failure,
-    append,
-    begin,
-    conversations,
-    end,
-    numbered,
-    resume,
-    some_events,
-)
-from tests.fakes.samples import (
-    ANN,
-    NOON,
-    a_done,
-    a_pause,
-    a_resumption,
-    a_run,
-    an_answer,
-)
-
-PLANTED = "PLANTED-4d1c"
-TEXT = f"a {PLANTED} b"
-
-
-def _answer(run: Run, terminator: Terminator, text: str = TEXT) -> Message:
-    """The message that goes with a terminator."""
-    message = replace(an_answer(run, text), finish_reason=finish_reason(terminator))
-    if isinstance(terminator, Done):
-        return replace(
-            message,
-            citations=terminator.citations,
-            cited_indexes=terminator.cited_indexes,
-            grounding_warnings=terminator.grounding_warnings,
-        )
-    code = terminator.code if isinstance(terminator, Failed) else None
-    return replace(message, error_code=code)
-
-
-async def _end(records: SqliteRecords, run: Run, terminator: Terminator) -> Run:
-    """Write a begun run's journal in two batches, and end it."""
-    entries = numbered(some_events("a ", PLANTED, " b"))
-    await append(records, run, 0, entries[:2])
-    return await end(
-        records,
-        run,
-        terminator,
-        beat=1,
-        entries=entries[2:],
-        event_id=6,
-        answer=_answer(run, terminator),
-    )
-
-
-async def _turn(records: SqliteRecords, run: Run, terminator: Terminator | None = None) -> Run:
-    await begin(records, run)
-    return await _end(records, run, terminator or a_done(run))
-
-
-async def _die(records: SqliteRecords, run: Run) -> None:
-    await begin(records, run)
-    await append(records, run, 0, numbered(some_events("a ", PLANTED, " b")))
-    seen = await records.runs.read_dead(run.id, tenant=run.tenant)
-    assert seen is not None
-    lost = a_failure(kept_through_id=5, message_id=run.message_id)
-    await records.runs.end_dead(
-        seen,
-        terminator=lost,
-        event_id=5 + 10_001,
-        answer=_answer(run, lost),
-        at=NOON,
-        expires_at=WEEK,
-    )
-
-
-async def _rate(records: SqliteRecords, run: Run) -> None:
-    await records.feedback.put(
-        Feedback(
-            tenant=run.tenant,
-            subject=run.subject,
-            conversation_id=run.conversation_id,
-            run_id=run.id,
-            rating="up",
-            comment=PLANTED,
-            created_at=NOON,
-        )
-    )
-
-
-async def _claim(records: SqliteRecords, key: str) -> str:
-    scope = KeyScope(tenant="acme", subject="ann", method="POST", path="/ask", key=key)
-    record = await records.idempotency.claim(
-        scope, fingerprint="f", owner="me", now=NOON, expires_at=WEEK
-    )
-    return record.id
-
-
-async def _finish(records: SqliteRecords, key: str, run_id: str | None) -> None:
-    await records.idempotency.finish(
-        key, tenant="acme", owner="me", answer=StoredAnswer(status=200, run_id=run_id)
-    )
-
-
-async def _fill(records: SqliteRecords) -> None:
-    """Make one of everything that a healthy store can hold."""
-    names = ("gone", "c1", "c2", "c3", "c4")
-    await conversations(records, *names)
-    await _turn(records, a_run(conversation_id="gone"))
-    await records.runs.purge(WEEK)  # before there is another journal
-
-    bound, loose = await _claim(records, "bound"), await _claim(records, "loose")
-    await _claim(records, "open")
-    await begin(records, a_run(1), idempotency=bound)
-    first = await _end(records, a_run(1), a_done(a_run(1)))
-    await _finish(records, bound, first.id)
-    await _finish(records, loose, first.id)
-    await _rate(records, first)
-    paused = await _turn(records, a_run(2), a_pause(a_run(2)))
-    await resume(records, a_resumption(paused, 3))
-    await _end(records, a_resumption(paused, 3), a_failure())
-    await resume(records, a_resumption(paused, 4))
-    await _end(records, a_resumption(paused, 4), a_done(a_run(4)))
-    await _die(records, a_run(5))
-    await begin(records, a_run(6))
-    await append(records, a_run(6), 0, numbered(some_events("a")))
-    await begin(records, a_run(7), behind=True)
-    await _turn(records, a_run(conversation_id="c2"), a_pause(a_run(conversation_id="c2")))
-    expired = a_run(conversation_id="c3")
-    await records.runs.expire(await _turn(records, expired, a_pause(expired)))
+from tests.contract.run_steps import WEEK, numbered
+from tests.fakes.samples import ANN
+from tests.integration.fsck_store import PLANTED, fill
 
 
 class Folder:
@@ -165,7 +34,7 @@ class Folder:
 
     async def fill(self) -> None:
         records = await SqliteRecords.open(self.path / "ibid.sqlite")
-        await _fill(records)
+        await fill(records)
         await records.close()
         await (await self._checkpoints()).close()
         for turn in ("c1-2", "c2-1", "c3-1"):

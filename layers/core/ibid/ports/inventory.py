@@ -43,6 +43,7 @@ class KeptConversation:
         messages: In the order they were kept.
         keys: The idempotency records that are deleted with it.
         unreadable: Kind and id of each row that can't be read.
+        void_numbers: Those that were taken by a run that was never begun, as its process died.
     """
 
     tenant: str
@@ -55,6 +56,7 @@ class KeptConversation:
     feedback: Sequence[Feedback]
     keys: Sequence[KeyRecord]
     unreadable: Sequence[str] = ()
+    void_numbers: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +68,9 @@ class LooseKey:
 
 
 class Inventory(Protocol):
-    """Every tenant's app records; what one conversation's rows show is of one moment.
+    """Every tenant's app records.
 
+    What one conversation's rows show is of one moment, if the store can give that.
     Every method may raise StoreUnavailable.
     """
 

@@ -41,7 +41,9 @@ def _check_whole(kept: KeptConversation) -> Found:
         if not kept.has_project:
             yield FindingKind.PROJECT_MISSING
         numbers = [one.run.number for one in kept.runs]
-        if numbers != list(range(1, kept.conversation.runs_begun + 1)):
+        if sorted([*numbers, *kept.void_numbers]) != list(
+            range(1, kept.conversation.runs_begun + 1)
+        ):
             yield FindingKind.RUN_NUMBERS
     states = [one.run.state for one in kept.runs]
     if states.count(RunState.RUNNING) > 1:
