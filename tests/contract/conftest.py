@@ -8,14 +8,19 @@ import pytest
 from ibid.adapters.folder_objects import FolderObjects
 from ibid.adapters.sqlite.records import SqliteRecords
 from ibid.ports.objects import ObjectStore
+from tests.fakes.app_table import AppTable
 from tests.fakes.objects import FakeObjects
 from tests.fakes.records import FakeRecords, Records
 
 
-@pytest.fixture(params=["fake", "embedded"])
+@pytest.fixture(params=["fake", "embedded", pytest.param("dynamodb", marks=pytest.mark.ministack)])
 async def records(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Records]:
     if request.param == "fake":
         yield FakeRecords()
+        return
+    if request.param == "dynamodb":
+        async with AppTable.opened(request.getfixturevalue("ministack_url")) as table:
+            yield table.records
         return
     embedded = await SqliteRecords.open(tmp_path / "app.sqlite")
     yield embedded

@@ -8,12 +8,16 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from ibid.adapters.dynamodb.expiry import GRACE, TTL
+from ibid.adapters.dynamodb.records.expiry import TTL as APP_TTL
 from ibid.adapters.dynamodb.retries import code_of
 
 ORPHANS = "orphans"  # of the writes: those whose checkpoint was not known to be stored
 ORPHAN_THREAD = "orphan_thread"
 RUNS = "runs"  # of the checkpoints: the first of every run
 FIRST_OF_RUN = "first_of_run"
+
+PAUSED_RUNS = "paused_runs"  # of the app table: runs that wait for an answer, by their end
+PAUSE, DUE = "pause", "due"
 
 _DAY = timedelta(days=1)
 
@@ -39,13 +43,33 @@ def create_tables(client: Any, *, checkpoints: str, writes: str) -> None:  # noq
     )
 
 
-def _create(client: Any, name: str, key: Sequence[str], index: str, attribute: str) -> None:  # noqa: ANN401 - as above
+def create_app_table(client: Any, name: str) -> None:  # noqa: ANN401 - as above
+    """Make the table of the app records, on demand, with its index and time to live.
+
+    The index is sparse and holds keys only: runs that wait for an answer. What exists is left as
+    it is. Returns when it is ready.
+
+    Args:
+        client: Of DynamoDB.
+        name: The table's.
+    """
+    _create(client, name, ("pk", "sk"), PAUSED_RUNS, PAUSE, DUE, ttl=APP_TTL)
+
+
+def _create(
+    client: Any,  # noqa: ANN401 - as above
+    name: str,
+    key: Sequence[str],
+    index: str,
+    *attributes: str,
+    ttl: str = TTL,
+) -> None:
     try:
         client.create_table(
             TableName=name,
             BillingMode="PAY_PER_REQUEST",
             AttributeDefinitions=[
-                {"AttributeName": one, "AttributeType": "S"} for one in (*key, attribute)
+                {"AttributeName": one, "AttributeType": "S"} for one in (*key, *attributes)
             ],
             KeySchema=[
                 {"AttributeName": key[0], "KeyType": "HASH"},
@@ -54,7 +78,10 @@ def _create(client: Any, name: str, key: Sequence[str], index: str, attribute: s
             GlobalSecondaryIndexes=[
                 {
                     "IndexName": index,
-                    "KeySchema": [{"AttributeName": attribute, "KeyType": "HASH"}],
+                    "KeySchema": [
+                        {"AttributeName": one, "KeyType": kind}
+                        for one, kind in zip(attributes, ("HASH", "RANGE"), strict=False)
+                    ],
                     "Projection": {"ProjectionType": "KEYS_ONLY"},
                 }
             ],
@@ -65,7 +92,7 @@ def _create(client: Any, name: str, key: Sequence[str], index: str, attribute: s
     client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1})
     try:
         client.update_time_to_live(
-            TableName=name, TimeToLiveSpecification={"Enabled": True, "AttributeName": TTL}
+            TableName=name, TimeToLiveSpecification={"Enabled": True, "AttributeName": ttl}
         )
     except ClientError as error:
         if code_of(error) != "ValidationException":  # it is on already
