@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from ibid.domain.answers import TurnInput
-from ibid.domain.conversations import LIVE_STATES, Message, Run, RunState, parse_run_id
-from ibid.domain.errors import RunNotFound, ShuttingDown, ThreadBusy, Unavailable
+from ibid.domain.conversations import Message, Run, RunState
+from ibid.domain.errors import ShuttingDown, ThreadBusy, Unavailable
 from ibid.domain.principals import Principal
 from ibid.domain.projects import Project
 from ibid.ports.clock import Clock
@@ -18,11 +18,11 @@ from ibid.runs.dead_runs import DeadRuns
 from ibid.runs.following import Followed, FollowedElsewhere, FollowedHere
 from ibid.runs.history import MESSAGES_READ, generation_of, resumption_input, turn_input
 from ibid.runs.keeping import Keeper
-from ibid.runs.leases import Key
 from ibid.runs.limits import RunLimits
 from ibid.runs.line import Line
 from ibid.runs.live_run import Job, LiveRun, Process
 from ibid.runs.places import Places
+from ibid.runs.stopping import Stopping
 from ibid.runs.terminator import Stop
 from ibid.runs.turns import NewResumption, NewTurn, Work
 
@@ -81,6 +81,9 @@ class RunEngine:
             interrupt=self._interrupt,
         )
         self._live: dict[str, LiveRun] = {}
+        self._stopping = Stopping(
+            self._live, runs=runs, dead=self._dead, keeper=self._keeper, limits=limits
+        )
         self._is_draining = False
 
     async def start(self, turn: NewTurn, work: Work) -> LiveRun:
@@ -139,7 +142,7 @@ class RunEngine:
             JournalExpired: It has ended, and its events are not kept any more.
             StoreUnavailable: The store gave no answer.
         """
-        live = self._own(run_id, principal)
+        live = self._stopping.own(run_id, principal)
         if live is not None:
             return FollowedHere(live, after=after)
         run = await self._runs.get(run_id, principal=principal)
@@ -163,17 +166,7 @@ class RunEngine:
             RunNotFound: The principal has none of this id.
             StoreUnavailable: The store gave no answer.
         """
-        live = self._own(run_id, principal)
-        if live is not None:
-            live.stop(Stop.CANCELLED)
-            await live.wait_ended()
-            if live.run.state is not RunState.PAUSED:
-                return live.run
-        run = await self._runs.request_cancel(run_id, principal=principal)
-        if run.state is RunState.PAUSED and run.resumed_by is None:
-            await self._runs.expire(run)
-            run = await self._runs.get(run_id, principal=principal)
-        return run
+        return await self._stopping.run(run_id, principal=principal)
 
     async def cancel(
         self, *, tenant: str, conversation_id: str | None = None, project_id: str | None = None
@@ -191,29 +184,9 @@ class RunEngine:
         Raises:
             StoreUnavailable: The store gave no answer.
         """
-
-        def is_meant(run: Run) -> bool:
-            return (
-                run.tenant == tenant
-                and conversation_id in {None, run.conversation_id}
-                and project_id in {None, run.project_id}
-            )
-
-        chosen = [live for live in self._live.values() if is_meant(live.run)]
-        for live in chosen:
-            live.stop(Stop.CANCELLED)
-        elsewhere: list[Key] = []
-        for of, run_id in await self._runs.live():
-            name = parse_run_id(run_id)
-            is_near = name is None or conversation_id in {None, name[0]}
-            if of == tenant and is_near and run_id not in self._live:
-                run = await self._runs.read_dead(run_id, tenant=tenant)
-                if run is not None and is_meant(run) and await self._request_cancel(run):
-                    elsewhere.append((tenant, run_id))
-        for live in chosen:
-            await live.wait_ended()
-        if elsewhere:
-            await self._dead.wait_ended(elsewhere, timeout_s=self._patience_s)
+        await self._stopping.runs_of(
+            tenant=tenant, conversation_id=conversation_id, project_id=project_id
+        )
 
     async def drain(self, timeout_s: float) -> bool:
         """Start no run any more, stop those that run, and wait until all ends are kept.
@@ -259,11 +232,6 @@ class RunEngine:
         for (tenant, run_id), beat in self._observer.look(others):
             await self._dead.end(run_id, tenant=tenant, beat=beat)
 
-    @property
-    def _patience_s(self) -> float:
-        """Seconds to wait for the end of another process's run: a dead one is found out by then."""
-        return self._limits.term_s + 2 * self._limits.beat_s
-
     def _check_may_start(self, project: Project) -> None:
         if self._is_draining:
             raise ShuttingDown("the server is stopping")
@@ -304,22 +272,6 @@ class RunEngine:
             return self._limits.run_timeout_s
         return min(self._limits.run_timeout_s, max(deadline_s - self._limits.margin_s, 0.0))
 
-    def _own(self, run_id: str, principal: Principal) -> LiveRun | None:
-        live = self._live.get(run_id)
-        if live is None:
-            return None
-        owner = Principal(tenant=live.run.tenant, subject=live.run.subject)
-        return live if owner == principal else None
-
-    async def _request_cancel(self, run: Run) -> bool:
-        """Ask another process to stop a run, and say if it is live."""
-        principal = Principal(tenant=run.tenant, subject=run.subject)
-        try:
-            now = await self._runs.request_cancel(run.id, principal=principal)
-        except RunNotFound:
-            return False
-        return now.state in LIVE_STATES
-
     async def _interrupt(self, busy: ThreadBusy, principal: Principal) -> None:
         """Stop the run that a thread is busy with, and wait for its end.
 
@@ -327,25 +279,9 @@ class RunEngine:
             ThreadBusy: It did not end in time.
             ShuttingDown: This process is to start no run any more.
         """
-        await self._stop_busy(busy, principal)
+        await self._stopping.busy(busy, principal=principal)
         if self._is_draining:
             raise ShuttingDown("the server is stopping")
-
-    async def _stop_busy(self, busy: ThreadBusy, principal: Principal) -> None:
-        live = self._own(busy.run_id, principal)
-        if live is not None:
-            live.stop(Stop.CANCELLED)
-            await live.wait_ended()
-            if owed := self._keeper.owed.get(busy.run_id):
-                await asyncio.wait({owed}, timeout=self._limits.keep_s)
-            return
-        try:
-            run = await self._runs.request_cancel(busy.run_id, principal=principal)
-        except RunNotFound:
-            return
-        key = (run.tenant, run.id)
-        if not await self._dead.wait_ended([key], timeout_s=self._patience_s):
-            raise busy
 
     def _forget(self, run_id: str) -> None:
         """Drop an ended run; one whose end is owed keeps its lease until that is paid."""
