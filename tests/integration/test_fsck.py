@@ -372,3 +372,14 @@ def test_the_command_names_what_it_found_and_exits_with_1(filled: Folder) -> Non
 def test_the_command_makes_no_store_where_there_is_none(tmp_path: Path) -> None:
     assert _fsck(tmp_path / "none")[0] == 2
     assert not (tmp_path / "none").exists()
+
+
+async def test_a_kept_file_of_the_second_schema_is_healthy(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    kept = Path(__file__).parents[1] / "unit" / "adapters" / "sqlite" / "app-schema-2.sql"
+    with closing(sqlite3.connect(tmp_path / "ibid.sqlite")) as connection:
+        connection.executescript(kept.read_text("utf-8"))
+
+    assert await folder.check() == []
+    folder.damage("UPDATE runs SET decision = NULL WHERE id = 'c1-2'")
+    assert [finding.kind for finding in await folder.check()] == [K.DECISION]
