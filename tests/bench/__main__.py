@@ -12,17 +12,31 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from importlib.metadata import version
 from pathlib import Path
 
 import psutil
 
 from ibid.adapters.embedders.minilm import open_minilm
-from tests.bench import embed_speed, imports, index_speed, memory, quality, search_speed, streams
+from ibid.adapters.models.extractive import ExtractiveModel
+from ibid.bootstrap.models import open_model
+from ibid.settings import Settings
+from tests.bench import (
+    clarify,
+    embed_speed,
+    imports,
+    index_speed,
+    memory,
+    quality,
+    search_speed,
+    streams,
+)
+from tests.bench.vector_folder import FolderCachedEmbedder
 
 PAGE = Path("docs/benchmarks.md")
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "ibid-bench"
-NEEDS_DATA = {"sets", "files", "indexing", "streams"}
+NEEDS_DATA = {"clarify", "sets", "files", "indexing", "streams"}
 
 
 def shared() -> Path:
@@ -210,11 +224,81 @@ def resident() -> str:
     )
 
 
+def clarifying() -> str:
+    """When to ask back, and what is out of scope."""
+    embedder = FolderCachedEmbedder(open_minilm(CACHE / "models"), CACHE / "vectors")
+    asked = {"rules alone": clarify.measure_asking(shared(), embedder, ExtractiveModel())}
+    if (name := Settings().model) != "extractive":
+        asked[f"rules and {name}"] = asyncio.run(_judged(embedder))
+    code = clarify.measure_code(shared(), embedder)
+    scope = clarify.measure_scope(shared())
+    away = clarify.measure_floor(shared(), embedder)
+    embedder.save()
+    judged = (
+        ""
+        if len(asked) > 1
+        else " A model that `IBID_MODEL` names is measured as well: none could be had here."
+    )
+    return "\n\n".join(
+        (
+            "`mtragun_even`: last questions of conversations, each with the passages that people "
+            "had before them, as an index of its own. Precision and recall are of UNDERSPECIFIED "
+            "against ANSWERABLE; at most 10 % of the ANSWERABLE may be asked back." + judged,
+            table(
+                (
+                    "decided by",
+                    *(f"asked of {label}" for label in clarify.LABELS),
+                    "precision",
+                    "recall",
+                    "**ANSWERABLE asked back**",
+                ),
+                (
+                    (
+                        by,
+                        *(f"{it.asked[label]}/{it.questions[label]}" for label in clarify.LABELS),
+                        f"{it.precision:.2f}",
+                        f"{it.recall:.2f}",
+                        f"**{it.rate:.1%}**",
+                    )
+                    for by, it in asked.items()
+                ),
+            ),
+            "The code questions of `swe-qa` all have an answer; rules alone.",
+            table(
+                ("repository", "questions", "asked back", "at most"),
+                ((name, of, f"{back} ({back / of:.1%})", "10%") for name, (back, of) in code),
+            ),
+            _SCOPE,
+            table(
+                ("requests", "refused by classify", "refused, or nothing found in flask"),
+                (
+                    (kind, f"{refused}/{of} ({refused / of:.1%})", f"{gone}/{n} ({gone / n:.1%})")
+                    for (kind, (refused, of)), (gone, n) in zip(scope, away, strict=True)
+                ),
+            ),
+        )
+    )
+
+
+_SCOPE = """\
+`clinc150`, requests to an assistant: what the default answerer's classify refuses by rules, and \
+what the search of flask then finds nothing for. Its rules refuse a few plain kinds of small talk \
+only, so it is the search's floor that turns the rest away; CLINC's own in-scope requests \
+(banking, travel) are out of scope for a code base too."""
+
+
+async def _judged(embedder: FolderCachedEmbedder) -> clarify.Asked:
+    async with AsyncExitStack() as stack:
+        model = open_model(Settings(), stack)
+        return await clarify.asking(shared(), embedder, model)
+
+
 SECTIONS: Mapping[str, tuple[str, Callable[[], str]]] = {
     "sets": ("Retrieval: passages", sets),
     "files": ("Retrieval: files", files),
     "search": ("Search speed", search),
     "indexing": ("Indexing", indexing),
+    "clarify": ("Asking back", clarifying),
     "streams": ("Streaming", streaming),
     "imports": ("Imports", importing),
     "memory": ("Memory", resident),

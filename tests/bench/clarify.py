@@ -23,7 +23,7 @@ from ibid.adapters.models.extractive import ExtractiveModel
 from ibid.adapters.models.question_rules import intent_of
 from ibid.adapters.sqlite.index import SqlitePassageIndex
 from ibid.domain.answers import HistoryTurn, Intent, Style, TurnInput, TurnPause
-from ibid.domain.chunks_header import content_hash, header
+from ibid.domain.chunks_header import content_hash, embedded_text, header
 from ibid.domain.events import Phase, StatusChanged
 from ibid.domain.languages import most_spoken
 from ibid.domain.passages import Chunk
@@ -38,8 +38,8 @@ from tests.bench.quality import load_repository
 from tests.fakes.leased_memory import LeasedMemorySaver
 
 LABELS: Final = ("ANSWERABLE", "PARTIAL", "UNANSWERABLE", "UNDERSPECIFIED")
-MOST_ASKED: Final = 0.10
-"""Share of the answerable questions that may be asked back."""
+SAMPLE: Final = 300
+"""Requests of a kind that are searched for."""
 
 _HISTORY: Final = 6
 _ENOUGH: Final = frozenset({Phase.GRADING, Phase.GENERATING})
@@ -69,29 +69,65 @@ class Asked:
         return self.asked["ANSWERABLE"] / self.questions["ANSWERABLE"]
 
 
-def measure_asking(shared: Path, *, embedder: Embedder | None, model: ChatModel) -> Asked:
+def measure_asking(shared: Path, embedder: Embedder | None, model: ChatModel) -> Asked:
     """Ask every question of `mtragun_even`, and count the pauses by label."""
-    return asyncio.run(_measure_asking(shared, embedder, model))
+    return asyncio.run(asking(shared, embedder, model))
 
 
-def measure_code(shared: Path, *, embedder: Embedder | None) -> dict[str, tuple[int, int]]:
+def measure_code(shared: Path, embedder: Embedder | None) -> list[tuple[str, tuple[int, int]]]:
     """Ask the questions on the code of each repository; return those asked back, and all."""
     return asyncio.run(_measure_code(shared, embedder))
 
 
-def measure_scope(shared: Path) -> dict[str, tuple[int, int]]:
+def measure_scope(shared: Path) -> list[tuple[str, tuple[int, int]]]:
     """Classify `clinc150` by the default answerer's rules; return refused and all, by kind."""
+    return [
+        (kind, (sum(map(_is_refused, texts)), len(texts)))
+        for kind, texts in _requests(shared).items()
+    ]
+
+
+def measure_floor(shared: Path, embedder: Embedder | None) -> list[tuple[int, int]]:
+    """Search flask for what is not refused; return refused or not found, and all, by kind.
+
+    Of each kind at most `SAMPLE`, evenly spread.
+    """
+    return asyncio.run(_measure_floor(shared, embedder))
+
+
+def _is_refused(text: str) -> bool:
+    return intent_of(text, ()) is Intent.OUT_OF_SCOPE
+
+
+def _requests(shared: Path) -> dict[str, list[str]]:
     rows = json.loads(_text(shared / "data" / "routing" / "clinc150_train_val.json.gz"))
     return {
-        name: (
-            sum(intent_of(text, ()) is Intent.OUT_OF_SCOPE for text, _ in rows[name]),
-            len(rows[name]),
-        )
-        for name in ("oos_train", "oos_val", "train", "val")
+        kind: [text for name in names for text, _ in rows[name]]
+        for kind, names in {
+            "out of scope": ("oos_train", "oos_val"),
+            "in CLINC's scope": ("train", "val"),
+        }.items()
     }
 
 
-async def _measure_asking(shared: Path, embedder: Embedder | None, model: ChatModel) -> Asked:
+async def _measure_floor(shared: Path, embedder: Embedder | None) -> list[tuple[int, int]]:
+    with tempfile.TemporaryDirectory() as folder:
+        files, _ = load_repository(shared, "flask", Path(folder))
+    found = []
+    async with _indexed(files, embedder) as search:
+        for texts in _requests(shared).values():
+            sample = texts[:: max(1, len(texts) // SAMPLE)]
+            gone = 0
+            for text in sample:
+                gone += _is_refused(text) or not await search.search(
+                    text, tenant="t", project_id="p", generation=1, timeout_s=30.0
+                )
+            found.append((gone, len(sample)))
+    return found
+
+
+async def asking(shared: Path, embedder: Embedder | None, model: ChatModel) -> Asked:
+    """Do as `measure_asking`, in a loop that there is."""
     questions: Counter[str] = Counter()
     asked: Counter[str] = Counter()
     rows = _text(shared / "data" / "routing" / "mtragun_even.jsonl.gz").splitlines()
@@ -111,8 +147,10 @@ async def _measure_asking(shared: Path, embedder: Embedder | None, model: ChatMo
     return Asked(questions=questions, asked=asked)
 
 
-async def _measure_code(shared: Path, embedder: Embedder | None) -> dict[str, tuple[int, int]]:
-    found = {}
+async def _measure_code(
+    shared: Path, embedder: Embedder | None
+) -> list[tuple[str, tuple[int, int]]]:
+    found = []
     for name in ("flask", "requests"):
         with tempfile.TemporaryDirectory() as folder:
             files, queries = load_repository(shared, name, Path(folder))
@@ -121,7 +159,7 @@ async def _measure_code(shared: Path, embedder: Embedder | None) -> dict[str, tu
                 await _is_asked_back(search, ExtractiveModel(), question=query.text, history=())
                 for query in queries
             ]
-        found[name] = (sum(asked), len(asked))
+        found.append((name, (sum(asked), len(asked))))
     return found
 
 
@@ -173,7 +211,7 @@ async def _indexed(
             vectors = None
             if embedder is not None:
                 vectors = await embedder.embed_passages(
-                    [f"{header(each.file_path, each.symbol)}\n{each.content}" for each in chunks]
+                    [embedded_text(each.file_path, each.symbol, each.content) for each in chunks]
                 )
             await writer.add(chunks, vectors)
         await writer.seal(

@@ -9,7 +9,7 @@ import pytest
 
 from ibid.adapters.models.extractive import ExtractiveModel
 from ibid.adapters.sqlite.saver import EmbeddedSaver
-from ibid.domain.answers import Clarification, Intent
+from ibid.domain.answers import Clarification, GroundingWarning, Intent
 from ibid.domain.errors import GenerationGone, ModelUnavailable
 from ibid.domain.events import CitationsFound, StatusChanged
 from ibid.domain.projects import ProjectSettings
@@ -192,6 +192,18 @@ async def test_words_that_find_nothing_leave_what_was_found_before() -> None:
 
     assert len(seen.result.passages) == 3
     assert seen.result.assumptions[-1] == fixed_text(FixedText.KEPT_EARLIER, reply_language="en")
+
+
+async def test_words_that_find_nothing_to_a_bare_question_end_as_nothing_found() -> None:
+    graph, given = ask_graph(), deps(search=FakePassageSearch([]))
+    asked = turn("How does it work?")
+    pause = (await read(asked, given, graph=graph)).pause
+
+    seen = await read(resumed(asked, pause, "banana"), given, graph=graph)
+
+    assert seen.text == fixed_text(FixedText.NO_CONTEXT, reply_language="en")
+    assert seen.result.assumptions == ()
+    assert seen.result.warnings == (GroundingWarning.NO_CONTEXT,)
 
 
 async def test_a_question_that_points_at_nothing_is_asked_about_before_any_search() -> None:

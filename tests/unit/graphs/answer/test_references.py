@@ -18,7 +18,7 @@ PAST = HistoryTurn(question="What does create_app do?", answer="It makes the Fla
         ("Does this animal have antlers?", "this animal"),
         ("Who calls these hooks?", "these hooks"),
         ("O que faz essa função?", "essa função"),
-        ("¿Qué hace esta clase?", "esta clase"),
+        ("¿Para qué sirve esta clase?", "esta clase"),
         ("Como isso funciona?", "isso"),
     ],
 )

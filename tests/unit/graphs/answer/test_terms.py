@@ -38,6 +38,8 @@ def test_terms_of_two_files_that_end_in_the_phrase_tie() -> None:
         ("Are there parks in the county?", [replace(ORANGE, language="python"), SIERRA]),
         ("Are there parks in the county?", [prose("a.md", "Orange County"), SIERRA]),
         ("What does `the county` do?", [ORANGE, SIERRA]),
+        ("Are there parks in the of it?", [ORANGE, SIERRA]),
+        ("Are there parks in the county?", [prose("a.md", "see The County"), SIERRA]),
     ],
 )
 def test_what_is_named_or_stands_alone_does_not_tie(question: str, passages: list[Passage]) -> None:

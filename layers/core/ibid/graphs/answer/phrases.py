@@ -1,4 +1,4 @@
-"""The noun phrases of an English question that point at one certain thing."""
+"""The words of a question that point at one certain thing."""
 
 import re
 from collections.abc import Iterator
@@ -20,11 +20,26 @@ _ENDS: Final = frozenset(
     )
 )
 
+POINTER_ELSEWHERE: Final = re.compile(
+    r"\b(?P<phrase>(?:est[ae]s?|ess[ae]s?|es[ae]|es[ao]s)\s+(?:função|método|classe|módulo|arquivo|"
+    r"variável|parâmetro|erro|linha|teste|opção|función|clase|archivo|fichero|línea|prueba|opción|"
+    r"variable|parámetro|error)s?)\b",
+    re.IGNORECASE,
+)
+"""`this function`, in Portuguese and Spanish."""
+PRONOUN: Final = re.compile(
+    r"\b(?P<phrase>it|they|them|he|she|isso|isto|ele|ela|eles|elas|dele|dela|nele|nela|eso|esto|"
+    r"ello|ellos|ellas|(?:this|that|these|those)(?=\s+(?:is|are|was|were|does?|did|works?|means?)\b"
+    r"|\W*$))\b",
+    re.IGNORECASE,
+)
+"""A word that points, alone, in English, Portuguese and Spanish."""
+
 
 def noun_phrases(question: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each phrase behind `the`, `this` or `these`: that word, lower-case, and 1 to 4 more.
+    """Yield each English phrase behind `the`, `this` or `these`: that word, and 1 to 4 more.
 
-    A phrase ends before the next word of grammar; a verb behind it may still be taken for a part.
+    The first word is lower-case, the others are as typed, without a possessive's end. A phrase ends before the next word of grammar; a verb behind it may still be taken for a part.
     """
     for match in _PHRASE.finditer(question):
         words = []

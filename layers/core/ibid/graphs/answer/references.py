@@ -8,7 +8,6 @@
 What is there without being named is no riddle: this project, this page, this time.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -16,7 +15,7 @@ from ibid.domain.analysis import analyse
 from ibid.domain.answers import HistoryTurn
 from ibid.graphs.answer.ask_state import Ambiguity, Doubt
 from ibid.graphs.answer.naming import is_usual, read_names
-from ibid.graphs.answer.phrases import noun_phrases
+from ibid.graphs.answer.phrases import POINTER_ELSEWHERE, PRONOUN, noun_phrases
 
 _LANGUAGE: Final = "english"
 _IS_THERE: Final = frozenset(
@@ -45,18 +44,6 @@ _STANDS_FOR: Final = frozenset(
 )
 _SHOWN: Final = 2  # words of a phrase, which may have a verb in it
 _POINTERS: Final = frozenset({"this", "these"})
-_ELSEWHERE: Final = re.compile(
-    r"\b(?P<phrase>(?:est[ae]s?|ess[ae]s?|es[ae]|es[ao]s)\s+(?:função|método|classe|módulo|arquivo|"
-    r"variável|parâmetro|erro|linha|teste|opção|función|clase|archivo|fichero|línea|prueba|opción|"
-    r"variable|parámetro|error)s?)\b",
-    re.IGNORECASE,
-)
-_PRONOUN: Final = re.compile(
-    r"\b(?P<phrase>it|they|them|he|she|isso|isto|ele|ela|eles|elas|dele|dela|nele|nela|eso|esto|"
-    r"ello|ellos|ellas|(?:this|that|these|those)(?=\s+(?:is|are|was|were|does?|did|works?|means?)\b"
-    r"|\W*$))\b",
-    re.IGNORECASE,
-)
 
 
 def find_dangling(question: str, history: Sequence[HistoryTurn]) -> Ambiguity | None:
@@ -66,9 +53,9 @@ def find_dangling(question: str, history: Sequence[HistoryTurn]) -> Ambiguity | 
         return None
     phrase = next(_unknown(question, history), None)
     if phrase is None and not history:
-        found = _ELSEWHERE.search(question)
+        found = POINTER_ELSEWHERE.search(question)
         if found is None and not named.words:
-            found = _PRONOUN.search(question)
+            found = PRONOUN.search(question)
         phrase = None if found is None else found["phrase"]
     return None if phrase is None else Ambiguity(doubt=Doubt.REFERENCE, phrase=phrase)
 
