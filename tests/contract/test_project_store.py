@@ -25,6 +25,7 @@ from ibid.domain.projects import (
     UploadSource,
 )
 from tests.contract.odd import ODD
+from tests.contract.run_steps import begin
 from tests.fakes.records import Records
 from tests.fakes.samples import (
     ANN,
@@ -32,7 +33,6 @@ from tests.fakes.samples import (
     a_conversation,
     a_job,
     a_project,
-    a_question,
     a_run,
 )
 
@@ -285,7 +285,7 @@ async def test_a_deletion_takes_all_that_belongs_to_the_project(records: Records
     await records.jobs.begin(a_job("j2", project_id="p2"), owner="me")
     await records.conversations.create(a_conversation())
     await records.conversations.create(a_conversation("c2", project_id="p2"))
-    await records.runs.begin(run, question=a_question(run), title="t")
+    await begin(records, run)
 
     await records.projects.delete("p1", tenant="acme")
     await records.projects.delete("p1", tenant="acme")
@@ -295,7 +295,7 @@ async def test_a_deletion_takes_all_that_belongs_to_the_project(records: Records
     with pytest.raises(ConversationNotFound):
         await records.conversations.get("c1", principal=ANN)
     with pytest.raises(RunNotFound):
-        await records.runs.get("r1", principal=ANN)
+        await records.runs.get(run.id, principal=ANN)
     assert await records.runs.live() == {}
     assert await records.jobs.live() == {("acme", "j2"): 0}
     assert await records.conversations.get("c2", principal=ANN)
