@@ -39,7 +39,8 @@ PRONOUN: Final = re.compile(
 def noun_phrases(question: str) -> Iterator[tuple[str, list[str]]]:
     """Yield each English phrase behind `the`, `this` or `these`: that word, and 1 to 4 more.
 
-    The first word is lower-case, the others are as typed, without a possessive's end. A phrase ends before the next word of grammar; a verb behind it may still be taken for a part.
+    The first word is lower-case, the others are as typed, without a possessive's end. A phrase
+    ends before the next word of grammar; a verb behind it may still be taken for a part.
     """
     for match in _PHRASE.finditer(question):
         words = []
