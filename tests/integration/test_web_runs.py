@@ -15,9 +15,11 @@ from ibid.domain.conversations import Conversation, Run
 from ibid.domain.events import TokenDelta
 from ibid.runs.limits import RunLimits
 from ibid.runs.turns import Work
-from ibid.web.claims import KeyLimits
+from ibid.web.claimant import KeyLimits
 from tests.fakes.app import ANN, FakeApp, pausing_work, scripted_turn, scripted_work
+from tests.fakes.app_table import AppTable
 from tests.fakes.event_source import Dispatched, EventSourceReader
+from tests.fakes.records import Records
 from tests.fakes.served import Served, serving
 
 PIECES = ("«é» ", "日本語 \r\n", "😀\u2028", "\n\ndata: no\n\n", "[1].")
@@ -45,18 +47,28 @@ class Two:
         return now.state.value
 
 
-@pytest.fixture
-async def two(tmp_path: Path) -> AsyncIterator[Two]:
+@pytest.fixture(params=["embedded", pytest.param("dynamodb", marks=pytest.mark.ministack)])
+async def two(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Two]:
     async with AsyncExitStack() as stack:
+        stores: list[Records] = []
+        if request.param == "dynamodb":
+            url = request.getfixturevalue("ministack_url")
+            table = await stack.enter_async_context(AppTable.opened(url))
+            another = await table.another()
+            stack.push_async_callback(another.close)
+            stores = [table.records, another]
+        else:
+            for _ in range(2):
+                records = await SqliteRecords.open(tmp_path / "app.sqlite", busy_s=30.0)
+                stack.push_async_callback(records.close)
+                stores.append(records)
         apps: list[FakeApp] = []
         served: list[Served] = []
-        for _ in range(2):
-            records = await SqliteRecords.open(tmp_path / "app.sqlite", busy_s=30.0)
-            stack.push_async_callback(records.close)
+        for store in stores:
             app = FakeApp(
                 scripted_turn(*PIECES),
                 lambda services: replace(services, key_limits=KEYS),
-                records=records,
+                records=store,
                 limits=LIMITS,
                 clock=SystemClock(),
             )

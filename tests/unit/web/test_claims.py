@@ -7,7 +7,8 @@ import pytest
 
 from ibid.domain.errors import KeyInUse, KeyReused, LeaseLost, StoreUnavailable
 from ibid.ports.idempotency import KeyScope, StoredAnswer
-from ibid.web.claims import Answered, Claim, Claimant, KeyLimits, RunPlan
+from ibid.web.claimant import Answered, Claimant, KeyLimits
+from ibid.web.claims import Claim, RunPlan
 from tests.fakes.clock import FakeClock
 from tests.fakes.key_records import FakeIdempotency
 from tests.fakes.rows import Rows

@@ -16,7 +16,7 @@ from ibid.domain.events import TokenDelta, TurnEvent
 from ibid.domain.projects import GitSource
 from ibid.ports.idempotency import KeyScope
 from ibid.runs.turns import Proceed, Work
-from ibid.web.claims import KeyLimits
+from ibid.web.claimant import KeyLimits
 from ibid.web.idempotency import Idempotency
 from ibid.web.idempotency_keys import Likeness
 from tests.fakes.app import ANN, BOB, EVE, FakeApp, pausing_work, scripted_turn, scripted_work

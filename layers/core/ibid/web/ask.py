@@ -22,7 +22,8 @@ from ibid.web.access import Caller, Given
 from ibid.web.ask_bodies import AskBody, DatasetBody, DatasetsBody, ResumeBody
 from ibid.web.ask_events import ASK_EVENTS, AnswerEnvelope, AskErrorEvent
 from ibid.web.claims import Claim, Held, RunPlan
-from ibid.web.errors import SnakeErrorBody, documented
+from ibid.web.error_bodies import SnakeErrorBody
+from ibid.web.errors import documented
 from ibid.web.paging import DEFAULT_LIMIT, Cursor, Limit
 from ibid.web.pauses import answerable_pause, question_of
 from ibid.web.run_answers import run_answer

@@ -8,7 +8,7 @@ from ibid.domain.conversations import Conversation
 from ibid.domain.errors import ConversationNotFound
 from ibid.domain.projects import Role
 from ibid.web.access import Caller, Given, OwnConversation, member_project
-from ibid.web.claims import Held, Minted
+from ibid.web.claims import Held
 from ibid.web.conversation_bodies import (
     ConversationBody,
     ConversationChangesBody,
@@ -16,6 +16,7 @@ from ibid.web.conversation_bodies import (
     NewConversationBody,
 )
 from ibid.web.errors import documented
+from ibid.web.minting import Minted
 from ibid.web.paging import DEFAULT_LIMIT, Cursor, Limit, PageBody
 
 router = APIRouter(tags=["conversations"])

@@ -11,7 +11,6 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.routing import Match, Route
@@ -30,7 +29,8 @@ from ibid.domain.errors import (
     Unavailable,
     ValidationFailed,
 )
-from ibid.web.wire import SnakeWire, Wire, is_absent
+from ibid.web.error_bodies import ErrorBody, ErrorDetail, SnakeErrorBody, SnakeErrorDetail
+from ibid.web.wire import Wire
 
 RETRY_AFTER_S = 5
 """Seconds after which a client may try again what was refused with 503."""
@@ -43,48 +43,6 @@ _HTTP_CODES = {
 }
 _INVALID = "The request is not valid; `fields` says where."
 _SNAKE_CASE = frozenset({"ask", "datasets", "feedback", "resume"})
-
-
-class ErrorDetail(Wire):
-    """What went wrong; `code` is stable and for programs, `fields` names what was wrong.
-
-    `runId` is the run that is in the way: under way, waiting, or the one that goes on after a
-    pause, and then `state` is its state; `interruptId` is the pause that waits.
-    """
-
-    code: str
-    message: str
-    fields: Mapping[str, str] | None = Field(default=None, exclude_if=is_absent)
-    run_id: str | None = Field(default=None, exclude_if=is_absent)
-    interrupt_id: str | None = Field(default=None, exclude_if=is_absent)
-    state: str | None = Field(default=None, exclude_if=is_absent)
-
-
-class ErrorBody(Wire):
-    """Every answer that is no success."""
-
-    detail: ErrorDetail
-
-
-class SnakeErrorDetail(SnakeWire):
-    """What went wrong, on a surface in snake_case.
-
-    `run_id` is the run that is in the way: under way, waiting, or the one that goes on after a
-    pause, and then `state` is its state; `interrupt_id` is the pause that waits.
-    """
-
-    code: str
-    message: str
-    fields: Mapping[str, str] | None = Field(default=None, exclude_if=is_absent)
-    run_id: str | None = Field(default=None, exclude_if=is_absent)
-    interrupt_id: str | None = Field(default=None, exclude_if=is_absent)
-    state: str | None = Field(default=None, exclude_if=is_absent)
-
-
-class SnakeErrorBody(SnakeWire):
-    """Every answer that is no success, on a surface in snake_case."""
-
-    detail: SnakeErrorDetail
 
 
 def is_snake_case(path: str) -> bool:

@@ -9,7 +9,8 @@ from ibid.domain.principals import Principal
 from ibid.ports.feedback import Feedback
 from ibid.web.access import Caller, Given
 from ibid.web.ask_bodies import FeedbackBody, RatedBody
-from ibid.web.errors import SnakeErrorBody, documented
+from ibid.web.error_bodies import SnakeErrorBody
+from ibid.web.errors import documented
 from ibid.web.services import Services
 
 router = APIRouter(tags=["ask"])

@@ -20,7 +20,8 @@ from ibid.domain.errors import IbidError, RunNotFound
 from ibid.domain.principals import Principal
 from ibid.ports.idempotency import KeyScope, StoredAnswer
 from ibid.web.access import principal_of
-from ibid.web.claims import CLAIM, Answered, Claim, Claimant, RunPlan
+from ibid.web.claimant import Answered, Claimant
+from ibid.web.claims import CLAIM, Claim, RunPlan
 from ibid.web.edges import is_upload_form
 from ibid.web.errors import internal_error, refusal, refuse_http
 from ibid.web.idempotency_keys import KEY_HEADER, Likeness, checked_key

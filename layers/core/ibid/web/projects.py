@@ -16,8 +16,8 @@ from ibid.domain.projects import Project, ProjectSettings, ProjectStatus, Role, 
 from ibid.domain.uploads import upload_prefix
 from ibid.ports.index import PathList
 from ibid.web.access import Caller, EditedProject, Given, OwnedProject, ViewedProject
-from ibid.web.claims import Minted
 from ibid.web.errors import documented
+from ibid.web.minting import Minted
 from ibid.web.paging import DEFAULT_LIMIT, Cursor, Limit, PageBody
 from ibid.web.project_bodies import (
     IndexedPathsBody,

@@ -20,7 +20,7 @@ from ibid.ports.runs import RunStore
 from ibid.runs.deletion import Deletion
 from ibid.runs.engine import RunEngine
 from ibid.runs.turns import Work
-from ibid.web.claims import KeyLimits
+from ibid.web.claimant import KeyLimits
 
 MEBIBYTE = 1024 * 1024
 

@@ -16,8 +16,8 @@ from ibid.domain.projects import Project
 from ibid.domain.uploads import upload_key, upload_prefix
 from ibid.ports.objects import ObjectStore
 from ibid.web.access import EditedProject, Given
-from ibid.web.claims import Minted
 from ibid.web.errors import documented
+from ibid.web.minting import Minted
 from ibid.web.upload_form import archive_of, refused
 from ibid.web.wire import Asked, JsonInteger, Wire
 
