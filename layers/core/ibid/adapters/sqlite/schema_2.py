@@ -46,7 +46,7 @@ _STATEMENTS = (
         WHERE state = 'paused' AND resumed_by IS NULL
     """,
     "CREATE INDEX running_runs ON runs (tenant, subject) WHERE state = 'running'",
-    "CREATE INDEX live_runs ON runs (tenant, id) WHERE ended_at IS NULL",
+    "CREATE INDEX live_runs ON runs (tenant, conversation_id, number) WHERE ended_at IS NULL",
     """
     CREATE INDEX due_pauses ON runs (pause_expires_at)
         WHERE state = 'paused' AND resumed_by IS NULL
