@@ -60,6 +60,6 @@ async def test_so_does_one_killed_on_dynamodb(deed: str, dies_at: str, ministack
     async with AppTable.opened(ministack_url) as table:
         place = {"url": table.url, "table": table.name}
 
-        deaths = _swept(Sweep(store="dynamodb", place=place, deed=deed, dies_at=dies_at, most=40))
+        deaths = _swept(Sweep(store="dynamodb", place=place, deed=deed, dies_at=dies_at, most=30))
 
     _check(deaths, 18)
