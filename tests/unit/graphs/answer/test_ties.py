@@ -156,3 +156,15 @@ def test_dropping_a_place_keeps_passages_that_show_a_chosen_one_as_well() -> Non
 
     assert without([both, CONFIG, DATA], dropped=[server, of_file], kept=[app]) == [both, DATA]
     assert without([both, CONFIG], dropped=[server], kept=[]) == [CONFIG]
+
+
+def test_what_is_meant_comes_first_and_the_file_of_what_is_not_goes() -> None:
+    of_config = passage('"""Settings."""', file_path="src/config.py", symbol="")
+    of_data = passage('"""Data."""', file_path="src/data.py", symbol="")
+    guide = passage("Loading.", file_path="docs/guide.md", symbol="")
+    config = Option(text="", path="src/config.py", symbol="load")
+    data = Option(text="", path="src/data.py", symbol="load")
+
+    left = without([of_config, guide, CONFIG, of_data, DATA], dropped=[config], kept=[data])
+
+    assert left == [DATA, of_data, guide]

@@ -87,13 +87,28 @@ def holds(passage: Passage, place: Option) -> bool:
 def without(
     passages: Sequence[Passage], *, dropped: Sequence[Option], kept: Sequence[Option]
 ) -> list[Passage]:
-    """Leave out the passages that show what the asker does not mean, and nothing that they do."""
-    return [
+    """Leave out the files of what the asker does not mean, and put what they mean first.
+
+    Of a file that shows both, only the passages go that show nothing but what is not meant.
+    """
+    files = {place.path for place in kept}
+    out = {place.path for place in dropped} - files
+    left = [
         passage
         for passage in passages
-        if not any(holds(passage, place) for place in dropped)
-        or any(holds(passage, place) for place in kept)
+        if passage.file_path not in out
+        and (
+            not any(holds(passage, place) for place in dropped)
+            or any(holds(passage, place) for place in kept)
+        )
     ]
+    return sorted(
+        left,
+        key=lambda passage: (
+            not any(holds(passage, place) for place in kept),
+            passage.file_path not in files,
+        ),
+    )
 
 
 def _symbols(name: str, passages: Sequence[Passage]) -> list[_Place]:
