@@ -38,7 +38,7 @@ class FakeRuns:
         *,
         question: Message,
         title: str,
-        limits: PlaceLimits,
+        limits: PlaceLimits | None,
         behind: bool = False,
         history: int = 0,
         idempotency: str | None = None,
@@ -52,7 +52,7 @@ class FakeRuns:
             busy = min(live, key=lambda one: one.number)
             raise ThreadBusy(f"run {busy.id!r} is under way", run_id=busy.id)
         self._check_pause(run)
-        has_place = not live and self._has_place(run, limits)
+        has_place = not live and limits is not None and self._has_place(run, limits)
         if conversation.title is None:
             titled = replace(conversation, title=title)
             self._rows.conversations[run.tenant, run.conversation_id] = titled
@@ -70,6 +70,15 @@ class FakeRuns:
             return False
         self._put(replace(kept, state=RunState.RUNNING))
         return True
+
+    async def adopt(self, run: Run, *, beat: int, owner: str) -> Run:
+        await asyncio.sleep(0)
+        kept = self._owned(run, None)
+        if kept.beat != beat or kept.state is not RunState.QUEUED:
+            raise LeaseLost(f"run {run.id!r} has another counter, or runs")
+        adopted = replace(kept, lease_owner=owner, beat=beat + 1)
+        self._put(adopted)
+        return adopted
 
     async def resume(
         self,

@@ -71,6 +71,9 @@ class RunState(StrEnum):
 
 LIVE_STATES = frozenset({RunState.QUEUED, RunState.RUNNING})
 
+IN_QUEUE = "queue/"
+"""How the owner of a run begins that waits in a queue until a process adopts it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
@@ -81,7 +84,8 @@ class Run:
         number: Rises by one within the conversation, from 1; the fencing token of its thread.
         graph: The graph's name, which is also the surface whose events its journal is shown in.
         turn_id: The id of the turn's first run, kept by every resumption; the checkpoint thread.
-        lease_owner: The process that runs it: a random id made at its start.
+        lease_owner: The process that runs it: a random id made at its start. One that begins with
+            `IN_QUEUE` is nobody's.
         beat: How often the journal was written; while the owner lives it moves, and it is never
             a time.
         message_id: Of the assistant message, minted before the run begins.
@@ -113,6 +117,11 @@ class Run:
     resumes: str | None = None
     resumed_by: str | None = None
     decision: str | None = None
+
+    @property
+    def is_in_queue(self) -> bool:
+        """Whether it waits for a process to adopt it: nobody beats for it."""
+        return self.state is RunState.QUEUED and self.lease_owner.startswith(IN_QUEUE)
 
 
 _NUMBER = re.compile(r"(?P<conversation>.+)-(?P<number>[1-9][0-9]{0,15})", re.DOTALL)

@@ -30,6 +30,7 @@ IbidError
 │   ├── ObjectStoreUnavailable
 │   ├── VectorStoreUnavailable
 │   │   └── GenerationDamaged
+│   ├── QueueUnavailable
 │   ├── EmbedderUnavailable
 │   └── ModelUnavailable
 ├── TurnFailed  the same try would fail again
@@ -288,6 +289,12 @@ class VectorStoreUnavailable(Unavailable):
 
 class GenerationDamaged(VectorStoreUnavailable):
     """What is kept of one generation can't be read; indexing again makes another one."""
+
+
+class QueueUnavailable(Unavailable):
+    """The queue did not take a message for certain."""
+
+    code = "QUEUE_UNAVAILABLE"
 
 
 class EmbedderUnavailable(Unavailable):

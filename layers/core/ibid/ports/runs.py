@@ -78,7 +78,7 @@ class RunStore(Protocol):
         *,
         question: Message,
         title: str,
-        limits: PlaceLimits,
+        limits: PlaceLimits | None,
         behind: bool = False,
         history: int = 0,
         idempotency: str | None = None,
@@ -92,7 +92,8 @@ class RunStore(Protocol):
             run: Its `number` is one above the conversation's newest run; `state` is ignored.
             question: The asker's message of the run.
             title: 1 to 200 characters.
-            limits: Where there is no place the run is kept `queued`.
+            limits: Where there is no place the run is kept `queued`. None keeps it `queued` in any
+                case: it waits until it is adopted.
             behind: Keep it `queued` behind a live run of the conversation, in place of ThreadBusy.
             history: Messages to return, 0 to 200.
             idempotency: The id of the idempotency record that it answers, deleted with it.
@@ -113,6 +114,24 @@ class RunStore(Protocol):
         Raises:
             LeaseLost: It has ended, has another owner, or is gone.
             PausePending: A run before it has paused, and is neither resumed nor expired.
+        """
+
+    async def adopt(self, run: Run, *, beat: int, owner: str) -> Run:
+        """Give a queued run that nobody works on to a process, and move its counter.
+
+        All in one write: of many that try one does, and what was decided of the run by its old
+        counter no longer holds. It stays `queued` until it is admitted.
+
+        Args:
+            run: As it was read, with the owner that it was kept with.
+            beat: The counter as it was read.
+            owner: Who works on it from now on.
+
+        Returns:
+            The run as it is kept now.
+
+        Raises:
+            LeaseLost: It has ended, has another owner or counter, or is gone.
         """
 
     async def resume(

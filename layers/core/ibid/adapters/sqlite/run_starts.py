@@ -7,6 +7,7 @@ from ibid.adapters.sqlite import keys, messages, run_rows
 from ibid.adapters.sqlite.conversations import find as find_conversation
 from ibid.domain.conversations import Message, Run, RunState
 from ibid.domain.errors import (
+    LeaseLost,
     NothingPending,
     PauseExpired,
     PausePending,
@@ -43,7 +44,7 @@ def begin(
     *,
     question: Message,
     title: str,
-    limits: PlaceLimits,
+    limits: PlaceLimits | None,
     behind: bool,
     history: int,
     idempotency: str | None,
@@ -59,7 +60,7 @@ def begin(
         "UPDATE conversations SET title = ? WHERE tenant = ? AND id = ? AND title IS NULL",
         (title, run.tenant, run.conversation_id),
     )
-    may_run = busy is None and _has_place(connection, run, limits)
+    may_run = busy is None and limits is not None and _has_place(connection, run, limits)
     return _keep(connection, run, question, history, idempotency=idempotency, may_run=may_run)
 
 
@@ -77,6 +78,19 @@ def admit(connection: sqlite3.Connection, run: Run, limits: PlaceLimits) -> bool
         "UPDATE runs SET state = 'running' WHERE tenant = ? AND id = ?", (kept.tenant, kept.id)
     )
     return True
+
+
+def adopt(connection: sqlite3.Connection, run: Run, *, beat: int, owner: str) -> Run:
+    """Do as RunStore.adopt says."""
+    kept = run_rows.find_owned(connection, run, beat=None)
+    if kept.beat != beat or kept.state is not RunState.QUEUED:
+        raise LeaseLost(f"run {run.id!r} has another counter, or runs")
+    adopted = replace(kept, lease_owner=owner, beat=beat + 1)
+    connection.execute(
+        "UPDATE runs SET lease_owner = ?, beat = ? WHERE tenant = ? AND id = ?",
+        (adopted.lease_owner, adopted.beat, adopted.tenant, adopted.id),
+    )
+    return adopted
 
 
 def resume(

@@ -29,7 +29,7 @@ class SqliteRuns:
         *,
         question: Message,
         title: str,
-        limits: PlaceLimits,
+        limits: PlaceLimits | None,
         behind: bool = False,
         history: int = 0,
         idempotency: str | None = None,
@@ -52,6 +52,12 @@ class SqliteRuns:
         """Make a queued run `running` if there is a place and no live run before it."""
         return await self._database.write(
             lambda connection: run_starts.admit(connection, run, limits)
+        )
+
+    async def adopt(self, run: Run, *, beat: int, owner: str) -> Run:
+        """Give a queued run that nobody works on to a process, and move its counter."""
+        return await self._database.write(
+            lambda connection: run_starts.adopt(connection, run, beat=beat, owner=owner)
         )
 
     async def resume(

@@ -6,6 +6,7 @@ from typing import Any
 
 from ibid.adapters.dynamodb.connection import Connection
 from ibid.adapters.dynamodb.records import keys
+from ibid.adapters.dynamodb.records.adoptions import Adoptions
 from ibid.adapters.dynamodb.records.conversations import DynamoConversations
 from ibid.adapters.dynamodb.records.deletion import Deletion
 from ibid.adapters.dynamodb.records.ends import Ends
@@ -53,6 +54,7 @@ class DynamoRecords:
             journals=journals,
             places=places,
             starts=Starts(made, places, memory),
+            adoptions=Adoptions(made, journals, memory, expiry),
             ends=Ends(made, journals, places, memory),
             expiry=expiry,
         )

@@ -5,6 +5,7 @@ from datetime import datetime
 from itertools import islice
 
 from ibid.adapters.dynamodb.records import keys
+from ibid.adapters.dynamodb.records.adoptions import Adoptions
 from ibid.adapters.dynamodb.records.conversations import find
 from ibid.adapters.dynamodb.records.ends import End, Ends
 from ibid.adapters.dynamodb.records.expiry import TOMBSTONE, Expiry
@@ -41,6 +42,7 @@ class DynamoRuns:
         journals: Journals,
         places: Places,
         starts: Starts,
+        adoptions: Adoptions,
         ends: Ends,
         expiry: Expiry,
     ) -> None:
@@ -48,6 +50,7 @@ class DynamoRuns:
         self._journals = journals
         self._places = places
         self._starts = starts
+        self._adoptions = adoptions
         self._ends = ends
         self._expiry = expiry
         self._following = Following(table, journals, expiry)
@@ -58,7 +61,7 @@ class DynamoRuns:
         *,
         question: Message,
         title: str,
-        limits: PlaceLimits,
+        limits: PlaceLimits | None,
         behind: bool = False,
         history: int = 0,
         idempotency: str | None = None,
@@ -72,6 +75,10 @@ class DynamoRuns:
     async def admit(self, run: Run, *, limits: PlaceLimits) -> bool:
         """Make a queued run `running` if there is a place and nothing before it on its thread."""
         return await self._table.run(lambda: self._starts.admit(run, limits))
+
+    async def adopt(self, run: Run, *, beat: int, owner: str) -> Run:
+        """Give a queued run that nobody works on to a process, and move its counter."""
+        return await self._table.run(lambda: self._adoptions.adopt(run, beat=beat, owner=owner))
 
     async def resume(
         self,

@@ -46,7 +46,7 @@ class Start:
 
     run: Run
     question: Message
-    limits: PlaceLimits
+    limits: PlaceLimits | None
     history: int
     idempotency: str | None
 
