@@ -215,6 +215,7 @@ async def test_a_record_is_not_found_after_it_expires(records: Records) -> None:
         await records.idempotency.beat(record.id, tenant="acme", owner="me")
 
 
+@pytest.mark.parametrize("records", ["fake", "embedded"], indirect=True)  # others do it themselves
 async def test_a_purge_removes_what_has_expired(records: Records) -> None:
     await _claim(records)
     await _claim(records, replace(SCOPE, tenant="rival"))

@@ -112,4 +112,4 @@ class IdempotencyStore(Protocol):
         """Remove a record; repeatable."""
 
     async def purge(self, now: datetime) -> int:
-        """Remove expired records and return how many."""
+        """Remove expired records and return how many; 0 from a store that does so by itself."""

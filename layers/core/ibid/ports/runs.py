@@ -303,4 +303,7 @@ class RunStore(Protocol):
         """Make a paused run `expired` unless it was resumed; say if it is expired now."""
 
     async def purge(self, now: datetime, *, limit: int = 1_000) -> int:
-        """Remove what its retention is over of; return how many rows or journals."""
+        """Remove what its retention is over of; return how many rows or journals.
+
+        A store that does so by itself has nothing to do.
+        """

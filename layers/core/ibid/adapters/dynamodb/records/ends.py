@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from ibid.adapters.dynamodb.records import keys
 from ibid.adapters.dynamodb.records.expiry import removed_after
-from ibid.adapters.dynamodb.records.journal import Journals, owned, partition_of
+from ibid.adapters.dynamodb.records.journal import Journals, following, owned, partition_of
 from ibid.adapters.dynamodb.records.memory import Memory
 from ibid.adapters.dynamodb.records.places import Places
 from ibid.adapters.dynamodb.records.run_rows import (
@@ -62,11 +62,14 @@ class Ends:
     def end(self, run: Run, end: End, *, beat: int, entries: Sequence[Entry]) -> Run:
         """Do as RunStore.end says."""
         try:
-            beat = self._journals.checked(run, beat).beat
-            tail = _tail(entries)
+            known = self._journals.checked(run, beat)
+            new = following(entries, known)
+            if end.event_id != known.last_id + len(new) + 1:
+                raise ValueError(f"the terminator's id {end.event_id} leaves a gap")
+            tail, beat = _tail(new), known.beat
             if tail is None:
                 appended = self._journals.append(
-                    run, beat=beat, entries=entries, expires_at=end.expires_at
+                    run, beat=beat, entries=new, expires_at=end.expires_at
                 )
                 beat = appended.beat
         except LeaseLost:
@@ -88,8 +91,8 @@ class Ends:
         if not is_run(row) or not is_live(row):
             self._places.forget(run.tenant, run.id)
             return False
-        expires = removed_after(end.expires_at)
-        if not self._journals.mark(partition_of(run), "kill", expires=expires, beat=run.beat):
+        expires, seen = removed_after(end.expires_at), (run.beat, run.last_event_id)
+        if not self._journals.mark(partition_of(run), "kill", expires=expires, seen=seen):
             return False
         mine = uuid4().hex
         try:
@@ -188,7 +191,7 @@ class Ends:
     def _void(self, run: Run) -> bool:
         """Take the number of a run that was never begun."""
         facts = self._table.get(keys.conversation(run.tenant, run.conversation_id))
-        if facts is None or "gone" in facts:
+        if facts is None or "gone" in facts or not self._places.has(run.tenant, run.id):
             self._places.forget(run.tenant, run.id)
             return False
         void = Write(key=_key(run), item={"void": True}, condition="attribute_not_exists(#pk)")

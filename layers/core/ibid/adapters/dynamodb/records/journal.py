@@ -59,18 +59,19 @@ class Journals:
         """Do as RunStore.append says."""
         known = self._memory.recall(run, beat)
         while True:
-            if known is None:
-                known, last_id = self._look(run, beat)
-                new = [entry for entry in entries if entry.id > last_id]
-                if known.beat > beat and not new:  # the reply to an earlier try was lost
-                    self._memory.keep(run, known)
-                    return _appended(known)
-                entries = new
-            known = self._put(run, known, entries, expires_at)
-            if known is not None:
+            known = known or self._look(run, beat)
+            new = following(entries, known)
+            if known.beat > beat and not new:  # the reply to an earlier try was lost
                 self._memory.keep(run, known)
-                return _appended(known)
+                break
+            put = self._put(run, known, beat + 1, new, expires_at)
+            if put is not None:
+                known = put
+                self._memory.keep(run, known)
+                break
             self._memory.forget(run)
+            known = None
+        return Appended(beat=known.beat, cancel_requested=known.is_cancelled)
 
     def checked(self, run: Run, beat: int) -> Known:
         """Return how a run stands that its owner is about to end.
@@ -78,7 +79,7 @@ class Journals:
         Raises:
             LeaseLost: It has another owner or counter.
         """
-        return self._memory.recall(run, beat) or self._look(run, beat)[0]
+        return self._memory.recall(run, beat) or self._look(run, beat)
 
     def newest(self, partition: str) -> Newest:
         """Return the top of a journal."""
@@ -96,7 +97,7 @@ class Journals:
         return replace(run, beat=top.beat, last_event_id=top.last_id)
 
     def mark(
-        self, partition: str, marker: Marker, *, expires: int, beat: int | None = None
+        self, partition: str, marker: Marker, *, expires: int, seen: tuple[int, int] | None = None
     ) -> bool:
         """Put a marker on top of a journal, for the owner's next write.
 
@@ -104,14 +105,14 @@ class Journals:
             partition: The journal's.
             marker: What it says; one that is on top already will do.
             expires: The attribute by which DynamoDB removes it.
-            beat: Only while the counter is this.
+            seen: Only while these are the counter and the last event that is kept.
 
         Returns:
-            False if the counter is another one.
+            False if the owner has written since.
         """
         while True:
             top = self.newest(partition)
-            if beat is not None and top.beat != beat:
+            if seen is not None and (top.beat, top.last_id) != seen:
                 return False
             if top.marker in {marker, "kill"}:
                 return True
@@ -160,26 +161,28 @@ class Journals:
             later_pages=_LATER_PAGES,
         )
 
-    def _look(self, run: Run, beat: int) -> tuple[Known, int]:
-        """Read how a run of the caller's stands, and the last id that its journal keeps."""
+    def _look(self, run: Run, beat: int) -> Known:
+        """Read how a run of the caller's stands."""
         row = self._table.get(keys.run(run.tenant, run.conversation_id, run.number))
         if row is None or not is_run(row) or not is_live(row) or row["owner"] != run.lease_owner:
             raise _lost(run)
         top = self.newest(partition_of(run))
         if top.marker == "kill" or top.beat - beat not in {0, 1}:
             raise _lost(run)
-        is_cancelled = "cancel" in row or top.marker == "cancel"
-        known = Known(
-            owner=run.lease_owner, beat=top.beat, slot=top.slot, is_cancelled=is_cancelled
+        return Known(
+            owner=run.lease_owner,
+            beat=top.beat,
+            slot=top.slot,
+            last_id=top.last_id,
+            is_cancelled="cancel" in row or top.marker == "cancel",
         )
-        return known, top.last_id
 
     def _put(
-        self, run: Run, known: Known, entries: Sequence[Entry], expires_at: datetime
+        self, run: Run, known: Known, beat: int, entries: Sequence[Entry], expires_at: datetime
     ) -> Known | None:
-        """Put a batch on top; None if the caller has to look first."""
+        """Put a batch on top, with the counter that it moves to; None: look at the run first."""
         expires = removed_after(expires_at)
-        item: dict[str, Value] = {"beat": known.beat + 1, TTL: expires}
+        item: dict[str, Value] = {"beat": beat, TTL: expires}
         if entries:
             (packed,) = pack(entries, max_bytes=_ANY_SIZE)
             body = blobs.blob(packed.body)
@@ -202,7 +205,11 @@ class Journals:
                 slot, is_cancelled = slot + 1, True
             else:
                 return Known(
-                    owner=known.owner, beat=known.beat + 1, slot=slot, is_cancelled=is_cancelled
+                    owner=known.owner,
+                    beat=beat,
+                    slot=slot,
+                    last_id=entries[-1].id if entries else known.last_id,
+                    is_cancelled=is_cancelled,
                 )
 
 
@@ -213,6 +220,18 @@ def owned(run: Run) -> Write:
         condition=OWNED,
         values={"owner": run.lease_owner},
     )
+
+
+def following(entries: Sequence[Entry], known: Known) -> Sequence[Entry]:
+    """Return those of the entries that are not kept yet.
+
+    Raises:
+        ValueError: They leave a gap.
+    """
+    new = [entry for entry in entries if entry.id > known.last_id]
+    if new and new[0].id != known.last_id + 1:
+        raise ValueError(f"id {new[0].id} stands where {known.last_id + 1} should")
+    return new
 
 
 def unpacked(first_id: int, last_id: int, body: bytes) -> Iterator[Entry]:
@@ -228,10 +247,6 @@ def partition_of(run: Run) -> str:
 def _newest(item: Item) -> Newest:
     marker: Marker | None = "kill" if "kill" in item else "cancel" if "cancel" in item else None
     return Newest(slot=int(item["sk"].removeprefix(keys.SLOTS)), beat=item["beat"], marker=marker)
-
-
-def _appended(known: Known) -> Appended:
-    return Appended(beat=known.beat, cancel_requested=known.is_cancelled)
 
 
 def _lost(run: Run) -> LeaseLost:

@@ -20,12 +20,14 @@ class Known:
     Attributes:
         beat: The run's counter.
         slot: The place of the journal that was written last.
+        last_id: The last event that is kept.
         is_cancelled: Somebody asked to stop it.
     """
 
     owner: str
     beat: int = 0
     slot: int = 0
+    last_id: int = 0
     is_cancelled: bool = False
 
 

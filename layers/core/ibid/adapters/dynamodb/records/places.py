@@ -70,6 +70,11 @@ class Places:
             elif run_id in members:
                 self._try(tenant, run_id, _LEAVE, mine=name, less=-1)
 
+    def has(self, tenant: str, run_id: str) -> bool:
+        """Whether a run is here."""
+        item = self._table.get(keys.live_runs(tenant)) or {}
+        return any(run_id in members for _, members in _sets(item))
+
     def all(self) -> Iterator[tuple[str, str]]:
         """Yield tenant and id of every run that is here."""
         for item in self._table.query(keys.LIVE):

@@ -144,7 +144,7 @@ class Starts:
                 self._table.transact(
                     _next_number(run, thread.facts or {}),
                     _resolution(run, asked, decision),
-                    start.put(is_running=is_running, clear=False),
+                    start.put(is_running=is_running, clear=not standing.live),
                 )
             except ConditionFailed as error:
                 self._places.free(run)
