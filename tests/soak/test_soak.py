@@ -33,9 +33,7 @@ async def soak(
     data: Path, sources: Path, *, environ: Mapping[str, str], turns: int, seed: int
 ) -> tuple[list[str], int]:
     """Do so many turns, let everything come to its end; say what was wrong, and the kills."""
-    sources.mkdir()
-    for name, (code, comment) in EXAMPLE.items():
-        (sources / name).write_text(f"# {comment}\n{code}\n")
+    _write_example(sources)
     servers = Servers(data, sources, environ=environ, seed=seed)
     clients = [Client(who, servers, seed=seed + at) for at, who in enumerate(PRINCIPALS)]
     try:
@@ -58,6 +56,12 @@ async def soak(
         for client in clients:
             await client.close()
         servers.stop()
+
+
+def _write_example(sources: Path) -> None:
+    sources.mkdir()
+    for name, (code, comment) in EXAMPLE.items():
+        (sources / name).write_text(f"# {comment}\n{code}\n")
 
 
 async def _work(client: Client, left: Iterator[int]) -> None:
