@@ -33,6 +33,7 @@ from ibid.runs.limits import RunLimits
 from ibid.runs.sweep import Sweep
 from ibid.settings import Settings
 from ibid.web.app import make_app
+from ibid.web.claims import KeyLimits
 from ibid.web.services import Services
 
 logger = logging.getLogger(__name__)
@@ -174,6 +175,11 @@ async def open_runtime(
             dev_principals=settings.dev_principals,
             principal=LOCAL,
             ping_s=settings.ping_s,
+            key_limits=KeyLimits(
+                beat_s=settings.beat_s,
+                term_s=settings.lease_term_s,
+                wait_s=settings.lease_term_s + 2 * settings.beat_s,
+            ),
         )
         yield Runtime(
             app=make_app(services),
