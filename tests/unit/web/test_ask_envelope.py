@@ -183,3 +183,10 @@ def test_a_long_headline_is_cut_at_a_word() -> None:
 
     assert shown.endswith("word…")
     assert headline("x" * 500) == "x" * (HEADLINE_CHARACTERS - 1) + "…"
+
+
+def test_a_line_that_leads_up_to_others_is_no_headline() -> None:
+    assert headline("Quoted by rules:\n\n`load` is at `a.py:1-2` [1]:\n\n```\nx\n```") == (
+        "load is at a.py:1-2"
+    )
+    assert headline("As follows:\n\n```\nx\n```") == "As follows"

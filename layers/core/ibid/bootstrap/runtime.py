@@ -33,7 +33,7 @@ from ibid.runs.limits import RunLimits
 from ibid.runs.sweep import Sweep
 from ibid.settings import Settings
 from ibid.web.app import make_app
-from ibid.web.claims import KeyLimits
+from ibid.web.claimant import KeyLimits
 from ibid.web.services import Services
 
 logger = logging.getLogger(__name__)

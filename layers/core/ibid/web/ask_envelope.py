@@ -77,19 +77,27 @@ def confidence(done: Done) -> float:
 def headline(text: str) -> str:
     """Return the first sentence of a text as plain words, cut at a word to 160 characters.
 
-    Markers, emphasis and what begins a line in Markdown are left out, and code blocks; empty if
-    nothing else is there.
+    Markers, emphasis and what begins a line in Markdown are left out, and code blocks. A line that
+    only leads up to others, as its colon says, is passed over if there are others. Empty if
+    nothing is there.
     """
+    lines = _plain_lines(text)
+    at = 1 if len(lines) > 1 and lines[0].endswith(":") else 0
+    for line in lines[at:]:
+        sentence = _SENTENCE.match(line)
+        return _cut((sentence.group() if sentence else line).rstrip(":"))
+    return ""
+
+
+def _plain_lines(text: str) -> list[str]:
+    plain: list[str] = []
     is_code = False
     for line in text.splitlines():
         if line.lstrip().startswith(("```", "~~~")):
             is_code = not is_code
-            continue
-        plain = _EMPHASIS.sub("", _MARKER.sub("", _LINE_START.sub("", line))).strip()
-        if plain and not is_code:
-            sentence = _SENTENCE.match(plain)
-            return _cut(sentence.group() if sentence else plain)
-    return ""
+        elif not is_code:
+            plain.append(_EMPHASIS.sub("", _MARKER.sub("", _LINE_START.sub("", line))).strip())
+    return [line for line in plain if line]
 
 
 def _cut(text: str) -> str:
