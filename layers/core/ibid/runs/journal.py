@@ -24,6 +24,7 @@ Told = Callable[[Stop | None], None]
 
 _ASK_S = 1.0  # the longest that a turn waits to hear if it may go on
 _LEAST_S = 0.01
+_SPARED_S = 0.15  # how much later than a look a write may come in its place
 
 
 class Journal:
@@ -94,7 +95,7 @@ class Journal:
             return
         if self._is_due(now):
             self._begin(self._append(now))
-        elif now - self._told_at >= self._limits.look_s:
+        elif now >= self._look_at():
             self._begin(self._look(now))
 
     def wait_s(self) -> float:
@@ -102,7 +103,7 @@ class Journal:
         limits = self._limits
         if self._writing is not None or self._is_closed:
             return limits.look_s
-        due = min(self._told_at + limits.look_s, self._written_at + limits.beat_s)
+        due = min(self._look_at(), self._written_at + limits.beat_s)
         if self._through > self._sent:
             due = min(due, self._first_at + limits.flush_s)
         return max(max(due, self._not_before) - self._clock.monotonic(), _LEAST_S)
@@ -132,6 +133,15 @@ class Journal:
     def close(self) -> None:
         """Write no more: the end is kept."""
         self._is_closed = True
+
+    def _look_at(self) -> float:
+        """Return when to look for a cancel; a write that is about to come tells it as well."""
+        look_at = self._told_at + self._limits.look_s
+        if self._through > self._sent:
+            write_at = self._first_at + self._limits.flush_s
+            if look_at <= write_at <= look_at + _SPARED_S:
+                return write_at
+        return look_at
 
     def _is_due(self, now: float) -> bool:
         limits, unsent = self._limits, self._through - self._sent
