@@ -151,8 +151,7 @@ class DynamoConversations:
         """Return its last messages, oldest first."""
 
         def work() -> Sequence[Message]:
-            runs = limit // 2 + 1
-            thread = Thread(self._table, principal.tenant, conversation_id, runs=runs)
+            thread = Thread(self._table, principal.tenant, conversation_id)
             if thread.facts is None or thread.facts.get("subject") != principal.subject:
                 raise ConversationNotFound(f"no conversation {conversation_id!r}")
             return thread.latest_messages(limit)

@@ -101,7 +101,7 @@ class Starts:
 
     def admit(self, run: Run, limits: PlaceLimits) -> bool:
         """Do as RunStore.admit says."""
-        thread = Thread(self._table, run.tenant, run.conversation_id, runs=2)
+        thread = Thread(self._table, run.tenant, run.conversation_id)
         row = next((row for row in thread.newest_first() if number_of(row) <= run.number), None)
         if thread.facts is None or row is None or not _is_owned(row, run):
             raise LeaseLost(f"run {run.id!r} has ended, or has another owner")
@@ -161,8 +161,7 @@ class Starts:
             RunNumberTaken: The run's number is not the next one.
         """
         run = start.run
-        runs = max(1, (start.history + 1) // 2)
-        thread = Thread(self._table, run.tenant, run.conversation_id, runs=runs)
+        thread = Thread(self._table, run.tenant, run.conversation_id)
         facts = thread.check(run.conversation_id, start.principal)
         if facts["runs"] != run.number - 1:
             raise _taken(run)

@@ -1,7 +1,7 @@
 """The app table: calls that are safe to make twice, with plain values in and out.
 
-Expressions write attributes as `#name` and values as `:name`. All reads are strongly consistent,
-but those of an index.
+Expressions write attributes as `#name` and values as `:name`. Reads are strongly consistent, but
+those of an index and where it is said.
 """
 
 import asyncio
@@ -114,6 +114,7 @@ class Table:
         newest_first: bool = False,
         page: int | None = None,
         later_pages: int | None = None,
+        strong: bool = True,
     ) -> Iterator[Item]:
         """Yield items of a partition in the order of their range keys.
 
@@ -125,6 +126,7 @@ class Table:
             newest_first: From the highest to the lowest.
             page: How many items are probably wanted; None: as many as there are.
             later_pages: Items a page after the first one; None: as many as fit.
+            strong: See every write; False costs half and may see the items as they were.
         """
         condition, values = "#pk = :pk", {":pk": packed(partition)}
         if below is not None:
@@ -146,7 +148,7 @@ class Table:
                     **({"#sk": "sk"} if "#sk" in condition else {}),
                 },
                 ExpressionAttributeValues=values,
-                ConsistentRead=True,
+                ConsistentRead=strong,
                 ScanIndexForward=not newest_first,
                 **params,
             )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from ibid.adapters.dynamodb.records import keys
 from ibid.adapters.dynamodb.records.run_rows import (
@@ -45,15 +46,15 @@ class Thread:
         table: Where.
         tenant: Whose.
         conversation_id: Which.
-        runs: How many of its runs are probably looked at.
     """
 
-    def __init__(self, table: Table, tenant: str, conversation_id: str, *, runs: int = 1) -> None:
+    def __init__(self, table: Table, tenant: str, conversation_id: str) -> None:
+        self._table = table
         self.rows = RunRows(table, tenant, conversation_id)
         self._items = table.query(
             keys.conversation(tenant, conversation_id)[0],
             newest_first=True,
-            page=1 + runs,
+            page=2,  # its newest run mostly tells enough
             later_pages=_LATER_PAGES,
         )
         first = next(self._items, None)
@@ -107,13 +108,40 @@ class Thread:
     def latest_messages(self, limit: int) -> Sequence[Message]:
         """Return the last messages, oldest first."""
         found: list[Message] = []
-        if limit <= 0:
-            return found
-        for row in self.newest_first():
+        for row in self._settled(runs=limit // 2 + 1):
             found.extend(reversed(self.rows.messages(row)))
             if len(found) >= limit:
                 break
         return found[:limit][::-1]
+
+    def _settled(self, *, runs: int) -> Iterator[Item]:
+        """Yield the rows of runs, newest first, at half the price where that shows the same.
+
+        What an ended run said changes no more. So a row that is seen as ended, right below the one
+        before it, needs no strong read; from the first one that is not, all are read strongly.
+        """
+        below = None
+        for row in list(self._read) or islice(self.newest_first(), 1):
+            yield row
+            below = row
+        if below is None or number_of(below) == 1:
+            return
+        older = self._table.query(
+            below["pk"],
+            prefix=keys.RUNS,
+            below=below["sk"],
+            newest_first=True,
+            page=max(1, runs - len(self._read)),
+            strong=False,
+        )
+        expected = number_of(below) - 1
+        for row in older:
+            if number_of(row) != expected or (is_run(row) and is_live(row)):
+                break
+            yield row
+            expected -= 1
+        if expected > 0:
+            yield from (row for row in self.newest_first() if number_of(row) <= expected)
 
 
 def conversation_of(tenant: str, conversation_id: str, item: Item) -> Conversation:
