@@ -68,7 +68,8 @@ class RunStore(Protocol):
     run, neither resumed nor expired. While there is one, no other turn begins or is admitted.
     Every transition is one conditional write, and is on record before it returns. A run's lease
     is dead only when its counter (`beat`) did not move for a full term on the observer's own
-    monotonic clock; only its owner's writes move it. Reads see every acknowledged write.
+    monotonic clock; only its owner's writes move it, and its adoption. Reads see every
+    acknowledged write.
     Every method may raise StoreUnavailable.
     """
 

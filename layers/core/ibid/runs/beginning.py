@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 
-from ibid.domain.conversations import Conversation, Message, Run, RunState, run_id
+from ibid.domain.conversations import IN_QUEUE, Conversation, Message, Run, RunState, run_id
 from ibid.domain.errors import Refused, RunNumberTaken, StoreUnavailable, ThreadBusy
 from ibid.domain.principals import Principal
 from ibid.ports.clock import Clock
@@ -33,6 +33,7 @@ class Wanted:
     Attributes:
         turn_id: None for a turn of its own.
         resumes: The paused run that it resumes.
+        waits: It is for whoever adopts it.
     """
 
     request: NewTurn | NewResumption
@@ -41,6 +42,7 @@ class Wanted:
     question: str
     turn_id: str | None = None
     resumes: str | None = None
+    waits: bool = False
 
 
 class Beginning:
@@ -82,8 +84,12 @@ class Beginning:
         self._interrupt = interrupt
         self.writing: set[asyncio.Task[Begun]] = set()
 
-    async def turn(self, turn: NewTurn) -> Begun:
+    async def turn(self, turn: NewTurn, *, waits: bool = False) -> Begun:
         """Keep the run of a new turn.
+
+        Args:
+            turn: Admitted already.
+            waits: Keep it `queued`, for whoever adopts it, in place of this process.
 
         Raises:
             ThreadBusy: Another run of the conversation is live.
@@ -97,9 +103,9 @@ class Beginning:
                 run,
                 question=question,
                 title=turn.question[:_TITLE_CHARACTERS],
-                limits=self._line.places_for(turn.principal),
+                limits=None if waits else self._line.places_for(turn.principal),
                 behind=turn.strategy == "enqueue",
-                history=MESSAGES_READ,
+                history=0 if waits else MESSAGES_READ,
                 idempotency=turn.idempotency,
             )
 
@@ -108,6 +114,7 @@ class Beginning:
             project_id=turn.conversation.project_id,
             graph=turn.graph,
             question=turn.question,
+            waits=waits,
         )
         return await self._begin(wanted, write, may_interrupt=turn.strategy == "interrupt")
 
@@ -167,6 +174,7 @@ class Beginning:
     def _new_run(self, wanted: Wanted, conversation: Conversation) -> Run:
         number = conversation.runs_begun + 1
         new_id = run_id(conversation.id, number)
+        owner = IN_QUEUE if wanted.waits else f"{self._owner}/"
         return Run(
             tenant=wanted.request.principal.tenant,
             subject=wanted.request.principal.subject,
@@ -180,7 +188,7 @@ class Beginning:
             message_id=wanted.request.message_id or uuid.uuid4().hex,
             state=RunState.QUEUED,
             # an earlier try of this process may yet be kept under the same id: not the same run
-            lease_owner=f"{self._owner}/{uuid.uuid4().hex[:12]}",
+            lease_owner=owner + uuid.uuid4().hex[:12],
             beat=0,
             created_at=self._clock.now(),
         )

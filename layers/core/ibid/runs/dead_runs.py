@@ -1,4 +1,13 @@
-"""Ending the runs of processes that died, and waiting for the ends of those that live."""
+"""Ending the runs of processes that died, and waiting for the ends of those that live.
+
+A run that waits in a queue has no process, so nothing beats for it, and it is ended only once it
+has waited too long. How long that is the observer's wall time decides, against the time that the
+run was kept with. Nobody's right to write hangs on that: whoever ends the run does so while its
+counter is the one that was seen to stand for a term, whoever adopts it moves the counter, and of
+the two the store lets one be first. A clock that goes wrong makes the wait longer or shorter, as
+it does for a pause; no two runs come of it. An observer's own monotonic time could not tell: a
+sweep watches for no longer than a term.
+"""
 
 import asyncio
 import logging
@@ -45,14 +54,18 @@ class DeadRuns:
             StoreUnavailable: The store gave no answer.
         """
         run = await self._runs.read_dead(run_id, tenant=tenant)
-        if run is None or run.state not in LIVE_STATES or run.beat != beat:
+        if run is None or run.state not in LIVE_STATES or run.beat != beat or self.is_early(run):
             return False
         try:
             transcript = await self._kept(run)
         except (RunNotFound, JournalExpired):  # deleted, or ended, as it was read
             return False
         now = self._clock.now()
-        event = lost(message_id=run.message_id, kept_through_id=transcript.last_id)
+        event = lost(
+            message_id=run.message_id,
+            kept_through_id=transcript.last_id,
+            was_taken=not run.is_in_queue,
+        )
         answer = Message(
             id=run.message_id,
             conversation_id=run.conversation_id,
@@ -75,6 +88,11 @@ class DeadRuns:
         if has_ended:
             logger.warning("run_lost", extra={"run_id": run_id})
         return has_ended
+
+    def is_early(self, run: Run) -> bool:
+        """Whether a run waits in a queue, may do so still, and nobody wants it stopped."""
+        until = run.created_at + timedelta(seconds=self._limits.queue_wait_s)
+        return run.is_in_queue and not run.cancel_requested and self._clock.now() < until
 
     async def wait_ended(self, keys: Collection[Key], *, timeout_s: float) -> bool:
         """Wait until runs of other processes have ended or are gone; dead ones are ended.

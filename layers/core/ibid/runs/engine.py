@@ -1,7 +1,8 @@
-"""The runs of one process: start, resume, follow, cancel, watch, drain."""
+"""The runs of one process: start, resume, enqueue, adopt, follow, cancel, watch, drain."""
 
 import asyncio
 import logging
+import uuid
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
@@ -10,8 +11,10 @@ from ibid.domain.conversations import Message, Run, RunState
 from ibid.domain.errors import ShuttingDown, ThreadBusy, Unavailable
 from ibid.domain.principals import Principal
 from ibid.domain.projects import Project
+from ibid.domain.tickets import RunTicket
 from ibid.ports.clock import Clock
 from ibid.ports.conversations import ConversationStore
+from ibid.ports.queue import RunQueue
 from ibid.ports.runs import Begun, Kept, RunStore
 from ibid.runs.beginning import Beginning
 from ibid.runs.dead_runs import DeadRuns
@@ -24,7 +27,8 @@ from ibid.runs.live_run import Job, LiveRun, Process
 from ibid.runs.places import Places
 from ibid.runs.stopping import Stopping
 from ibid.runs.terminator import Stop
-from ibid.runs.turns import NewResumption, NewTurn, Work
+from ibid.runs.turns import NewResumption, NewTurn, Work, WorkFor
+from ibid.runs.waiting import Waiting
 
 __all__ = ["LiveRun", "NewResumption", "NewTurn", "RunEngine", "RunLimits", "Work"]
 
@@ -84,6 +88,14 @@ class RunEngine:
         self._stopping = Stopping(
             self._live, runs=runs, dead=self._dead, keeper=self._keeper, limits=limits
         )
+        self._waiting = Waiting(
+            conversations=conversations,
+            runs=runs,
+            clock=clock,
+            limits=limits,
+            keeper=self._keeper,
+        )
+        self._owner = owner
         self._is_draining = False
 
     async def start(self, turn: NewTurn, work: Work) -> LiveRun:
@@ -127,6 +139,58 @@ class RunEngine:
             begun,
             work,
             lambda run, messages: resumption_input(resumption, run, messages),
+        )
+
+    async def enqueue(self, turn: NewTurn, queue: RunQueue) -> Run:
+        """Keep the run and the question for whoever adopts it, and hand it to a queue.
+
+        A ticket that can't be handed over ends the run.
+
+        Args:
+            turn: Admitted already; nobody reads it here.
+            queue: Of the workers.
+
+        Returns:
+            The run, `queued`.
+
+        Raises:
+            QueueUnavailable: The run has ended so.
+            ThreadBusy: As for `start`; so are the others.
+        """
+        self._check_may_start(turn.project)
+        begun = await self._beginning.turn(turn, waits=True)
+        await self._waiting.hand_over(begun.run, turn, queue)
+        return begun.run
+
+    async def adopt(
+        self, ticket: RunTicket, work_for: WorkFor, *, deadline_s: float | None = None
+    ) -> LiveRun | None:
+        """Take over a run that waits in a queue, and set its work going.
+
+        Args:
+            ticket: May have come before, here or elsewhere.
+            work_for: Called once if the run waits; what it refuses ends the run.
+            deadline_s: As in a `NewTurn`.
+
+        Returns:
+            None where there is nothing to do: the run has ended or is gone, or a process has it,
+            alive or dead. A dead one's is ended as any other dead run, and never done twice.
+
+        Raises:
+            ShuttingDown: `drain` was called.
+            Unavailable: A store gave no answer; the ticket is to come again.
+        """
+        self._check_not_draining()
+        owner = f"{self._owner}/{uuid.uuid4().hex[:12]}"
+        taken = await self._waiting.take(ticket, work_for, owner=owner, deadline_s=deadline_s)
+        if taken is None:
+            return None
+        turn = taken.turn
+        return self._set_going(
+            turn,
+            Begun(run=taken.run, messages=()),
+            taken.work,
+            lambda run, messages: turn_input(turn, run, messages),
         )
 
     async def follow(self, run_id: str, *, principal: Principal, after: int = 0) -> Followed:
@@ -230,12 +294,16 @@ class RunEngine:
         ours = {(live.run.tenant, live.run.id) for live in self._live.values()}
         others = {key: beat for key, beat in counters.items() if key not in ours}
         for (tenant, run_id), beat in self._observer.look(others):
-            await self._dead.end(run_id, tenant=tenant, beat=beat)
+            if not await self._dead.end(run_id, tenant=tenant, beat=beat):
+                self._observer.watch_again((tenant, run_id))
 
     def _check_may_start(self, project: Project) -> None:
+        self._check_not_draining()
+        generation_of(project)
+
+    def _check_not_draining(self) -> None:
         if self._is_draining:
             raise ShuttingDown("the server is stopping")
-        generation_of(project)
 
     def _set_going(
         self, request: NewTurn | NewResumption, begun: Begun, work: Work, make: MakeInput
@@ -280,8 +348,7 @@ class RunEngine:
             ShuttingDown: This process is to start no run any more.
         """
         await self._stopping.busy(busy, principal=principal)
-        if self._is_draining:
-            raise ShuttingDown("the server is stopping")
+        self._check_not_draining()
 
     def _forget(self, run_id: str) -> None:
         """Drop an ended run; one whose end is owed keeps its lease until that is paid."""

@@ -143,7 +143,7 @@ class FollowedElsewhere(Followed):
         return Kept(entries=(), run=run, has_more=False)
 
     async def _end_if_dead(self, run: Run) -> bool:
-        if run.terminator is not None:
+        if run.terminator is not None or self._dead.is_early(run):
             return False
         key = (run.tenant, run.id)
         for (tenant, run_id), beat in self._observer.look({key: run.beat}):

@@ -158,6 +158,24 @@ class Keeper:
         self.owe(journal, owed)
         return owed.of(run)
 
+    async def end_waiting(self, run: Run, ending: Ending) -> Run:
+        """End a run that waits in a queue, in the name of nobody, by one try.
+
+        Returns:
+            The run as it is kept: with this end, or with one that came first.
+
+        Raises:
+            RunNotFound: It was deleted.
+            LeaseLost: A process has adopted it since it was read.
+            StoreUnavailable: The store gave no answer; the run may have ended or not.
+        """
+        transcript = Transcript()
+        journal = Journal(run, transcript, runs=self._runs, clock=self._clock, limits=self._limits)
+        give_up_at = _time() + self._limits.keep_s
+        return await self._attempt(
+            journal, self.end(run, transcript, ending), give_up_at=lambda: give_up_at
+        )
+
     def give_up(self, journal: Journal, transcript: Transcript) -> Run:
         """Owe the end of a run that could not even be tried, and return it as it is shown."""
         owed = self.end(journal.run, transcript, RuntimeError(), is_kept=False, is_plain=True)

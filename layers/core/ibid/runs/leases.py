@@ -53,6 +53,10 @@ class LeaseObserver:
         self._seen = seen
         return [(key, one.beat) for key, one in seen.items() if one.unmoved_s >= self._term_s]
 
+    def watch_again(self, key: Key) -> None:
+        """Do not tell of this lease again before another term: it may not be ended yet."""
+        self._seen.pop(key, None)
+
 
 class JobWatch:
     """Ends the indexing jobs whose process died.

@@ -30,6 +30,7 @@ class RunLimits:
         fresh_s: Seconds for which a look for a cancel need not be repeated; 0 or more.
         poll_s: Seconds between two looks at a run of another process, or for a place.
         pause_s: Seconds for which a clarification can be answered.
+        queue_wait_s: Seconds for which a run waits in a queue before it is ended.
         journal_s: Seconds for which a journal is kept after its last write.
     """
 
@@ -51,6 +52,7 @@ class RunLimits:
     fresh_s: float = 0.02
     poll_s: float = 0.3
     pause_s: float = 86_400.0
+    queue_wait_s: float = 900.0
     journal_s: float = 7 * 86_400.0
 
     @property

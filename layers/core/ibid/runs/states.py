@@ -13,6 +13,9 @@
                                                EXPIRED ◀──────────expire───────────┴─resume─▶ PAUSED
                                                                                  with `resumed_by`
 
+A run that was begun for a queue is QUEUED, and nobody's, until a process adopts it; then it is
+admitted as any other one.
+
 Each arrow is one conditional write of the store, so of two that race one is refused. A run ends
 once; `end_dead`, by another process, makes it FAILED. A pause that was answered stays PAUSED, with
 the run that goes on in `resumed_by`, and never expires.

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 
 from ibid.domain.conversations import LIVE_STATES, Run, RunState, parse_run_id
-from ibid.domain.errors import RunNotFound, ThreadBusy
+from ibid.domain.errors import LeaseLost, RunNotFound, ThreadBusy
 from ibid.domain.principals import Principal
 from ibid.ports.runs import RunStore
 from ibid.runs.dead_runs import DeadRuns
@@ -56,7 +56,7 @@ class Stopping:
             await live.wait_ended()
             if live.run.state is not RunState.PAUSED:
                 return live.run
-        run = await self._runs.request_cancel(run_id, principal=principal)
+        run = await self._cancelled(run_id, principal)
         if run.state is RunState.PAUSED and run.resumed_by is None:
             await self._runs.expire(run)
             run = await self._runs.get(run_id, principal=principal)
@@ -104,17 +104,27 @@ class Stopping:
                 await asyncio.wait({owed}, timeout=self._limits.keep_s)
             return
         try:
-            run = await self._runs.request_cancel(busy.run_id, principal=principal)
+            run = await self._cancelled(busy.run_id, principal)
         except RunNotFound:
             return
         key = (run.tenant, run.id)
         if not await self._dead.wait_ended([key], timeout_s=self._patience_s):
             raise busy
 
+    async def _cancelled(self, run_id: str, principal: Principal) -> Run:
+        """Ask for a run to be stopped; one that waits in a queue is ended, as nobody else would."""
+        run = await self._runs.request_cancel(run_id, principal=principal)
+        if not run.is_in_queue:
+            return run
+        try:
+            return await self._keeper.end_waiting(run, Stop.CANCELLED)
+        except LeaseLost:  # who has adopted it meanwhile is told
+            return await self._runs.get(run_id, principal=principal)
+
     async def _request(self, run: Run) -> bool:
         """Ask another process to stop a run, and say if it is live."""
         try:
-            now = await self._runs.request_cancel(run.id, principal=_asker(run))
+            now = await self._cancelled(run.id, _asker(run))
         except RunNotFound:
             return False
         return now.state in LIVE_STATES

@@ -23,6 +23,11 @@ class Stop(Enum):
     SHUTTING_DOWN = ShuttingDown.code, "The server is stopping.", FinishReason.ERROR
     LEASE_LOST = LeaseLost.code, "Another process ended the run.", FinishReason.ERROR
     PROCESS_DIED = RunLost.code, "The process that ran it died.", FinishReason.ERROR
+    NOT_TAKEN = (
+        RunLost.code,
+        "No process took the run from its queue in time.",
+        FinishReason.ERROR,
+    )
     DELETED = "CONVERSATION_NOT_FOUND", "The conversation was deleted.", FinishReason.CANCELLED
 
 
@@ -85,14 +90,16 @@ def terminator(
     return Failed(message_id=message_id, code=code, message=message, finish_reason=finish_reason)
 
 
-def lost(*, message_id: str, kept_through_id: int) -> Failed:
+def lost(*, message_id: str, kept_through_id: int, was_taken: bool = True) -> Failed:
     """Make the terminator of a run whose process died.
 
     Args:
         message_id: Of the assistant message that is kept with it.
         kept_through_id: The last event id that was kept, 0 if none was.
+        was_taken: False for a run that waited in a queue to the last.
     """
-    code, message, finish_reason = Stop.PROCESS_DIED.value
+    why = Stop.PROCESS_DIED if was_taken else Stop.NOT_TAKEN
+    code, message, finish_reason = why.value
     return Failed(
         message_id=message_id,
         code=code,

@@ -20,6 +20,10 @@ Work = Callable[[TurnInput, Proceed], AsyncIterator[TurnEvent | TurnResult | Tur
 """What answers one turn: its events, then its result or its pause, last and once; a failure is
 raised. Closing the iterator stops all that works for it, and waits for it."""
 
+WorkFor = Callable[[Run], Awaitable[tuple[Project, Work]]]
+"""What a run's project is now, and what answers its turn. It raises what a status code would have
+refused (Refused) where the turn can't be worked on any more, or Unavailable."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTurn:
