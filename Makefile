@@ -51,7 +51,7 @@ test-stack: setup  ## the adapters of AWS, on a stand-in that is installed once 
 bench: setup  ## measure, and write docs/benchmarks.md (IBID_SHARED names the data)
 	.venv/bin/python -m tests.bench
 
-bench-checkpoints: setup  ## our checkpoint saver beside its peers, each installed once into the user's cache
-	.venv/bin/python -m tests.bench.checkpoints
+bench-checkpoints: setup  ## our checkpoint saver beside its peers, each installed once into the user's cache; writes docs/benchmarks.md
+	.venv/bin/python -m tests.bench checkpoints
 
 pr: check test  ## what a pull request must pass
