@@ -10,6 +10,7 @@ import pytest
 
 from tests.contract.saver_graphs import DIAMOND_END, DURABILITIES, PAUSE_END
 
+MAKERS = "tests.contract.saver_makers"
 ENDS = {"diamond": DIAMOND_END, "pausing": PAUSE_END}
 CALLS = {  # store calls of a whole run: a lease, checkpoints, tasks' writes, the lease's return
     ("diamond", "sync"): 13,
@@ -21,11 +22,16 @@ CALLS = {  # store calls of a whole run: a lease, checkpoints, tasks' writes, th
 }
 
 
-def swept(folder: Path, **sweep: object) -> list[dict[str, Any]]:
+def swept(folder: Path, **job: object) -> list[dict[str, Any]]:
     """Return what became of each death, the whole run without one last."""
-    arguments = ["sweep", str(folder), json.dumps(sweep)]
+    what = {
+        "maker": f"{MAKERS}:embedded",
+        "place": {"folder": str(folder)},
+        "counts": f"{MAKERS}:counting_transactions",
+        **job,
+    }
     done = subprocess.run(
-        [sys.executable, "-m", "tests.integration.sqlite_saver_process", *arguments],
+        [sys.executable, "-m", "tests.contract.saver_child", "sweep", json.dumps(what)],
         capture_output=True,
         check=True,
         text=True,
@@ -50,14 +56,16 @@ def test_a_run_ends_right_whichever_store_call_its_process_died_after(
 def test_a_run_ends_right_whichever_sql_statement_its_process_died_at(
     graph: str, durability: str, tmp_path: Path
 ) -> None:
-    deaths = swept(tmp_path, graph=graph, durability=durability, dies_at="statement")
+    deaths = swept(
+        tmp_path, graph=graph, durability=durability, counts=f"{MAKERS}:counting_statements"
+    )
 
     assert [death["end"] for death in deaths] == [ENDS[graph]] * len(deaths)
     assert sum(death["died"] for death in deaths) > 5 * CALLS[graph, durability]
 
 
 def test_the_sweep_finds_a_saver_that_stores_a_tasks_writes_one_by_one(tmp_path: Path) -> None:
-    deaths = swept(tmp_path, graph="diamond", durability="sync", is_naive=True)
+    deaths = swept(tmp_path, graph="diamond", maker=f"{MAKERS}:naive_embedded")
 
     assert deaths[-1]["end"] == DIAMOND_END  # without a death it works
     assert any(death["end"] not in (DIAMOND_END, None) for death in deaths)

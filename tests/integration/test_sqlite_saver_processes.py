@@ -32,13 +32,16 @@ from tests.contract.saver_graphs import (
     twice_end,
 )
 
-PROCESS = "tests.integration.sqlite_saver_process"
-
 
 @contextmanager
-def started(file: Path, **turn: object) -> "Iterator[subprocess.Popen[str]]":
+def started(folder: Path, **job: object) -> "Iterator[subprocess.Popen[str]]":
+    what = {
+        "maker": "tests.contract.saver_makers:embedded",
+        "place": {"folder": str(folder)},
+        **job,
+    }
     process = subprocess.Popen(
-        [sys.executable, "-m", PROCESS, "turn", str(file), json.dumps(turn)],
+        [sys.executable, "-m", "tests.contract.saver_child", "turn", json.dumps(what)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -55,8 +58,8 @@ def said(process: "subprocess.Popen[str]") -> Any:  # noqa: ANN401 - whatever a 
     return json.loads(process.stdout.readline())
 
 
-def done(file: Path, **turn: object) -> Any:  # noqa: ANN401 - whatever a process says
-    with started(file, **turn) as process:
+def done(folder: Path, **job: object) -> Any:  # noqa: ANN401 - whatever a process says
+    with started(folder, **job) as process:
         return said(process)
 
 
@@ -64,6 +67,25 @@ def go(process: "subprocess.Popen[str]") -> None:
     assert process.stdin is not None
     process.stdin.write("go\n")
     process.stdin.flush()
+
+
+FORK = """
+import asyncio, os, sys
+from tests.contract.saver_makers import embedded
+from tests.contract.saver_graphs import counting, thread
+saver = embedded({"folder": sys.argv[1]})
+graph = counting(saver)
+def count():
+    print(asyncio.run(graph.ainvoke({"log": []}, thread("t")))["count"], flush=True)
+count()
+child = os.fork()
+if child == 0:
+    count()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+count()
+asyncio.run(saver.close())
+"""
 
 
 @dataclass(frozen=True)
@@ -86,24 +108,25 @@ class TwoPauses:
 def test_two_pauses_are_answered_one_by_one_over_four_processes(
     case: TwoPauses, tmp_path: Path
 ) -> None:
-    file = tmp_path / "c.sqlite"
     first, second = case.questions
 
-    asked = done(file, graph=case.graph, do="start", input=case.input)
+    asked = done(tmp_path, graph=case.graph, do="start", input=case.input)
     # an empty answer is one
-    after_first = done(file, graph=case.graph, do="resume", answers={first: ""})
-    after_second = done(file, graph=case.graph, do="resume", answers={second: "b"})
-    read = done(file, graph=case.graph, do="read")
+    after_first = done(tmp_path, graph=case.graph, do="resume", answers={first: ""})
+    after_second = done(tmp_path, graph=case.graph, do="resume", answers={second: "b"})
+    read = done(tmp_path, graph=case.graph, do="read")
 
     assert first in asked["pending"]
     assert list(after_first["pending"]) == [second]
     assert after_second == read == {"values": case.end("", "b"), "pending": {}}
 
 
-def both(file: Path, **turn: object) -> tuple[Any, Any]:
+def both(folder: Path, **job: object) -> tuple[Any, Any]:
     """Let two processes do the same at the same time; return the winner's end, then the other's."""
     with ExitStack() as stack:
-        pair = [stack.enter_context(started(file, waits=True, **turn)) for _ in range(2)]
+        pair = [
+            stack.enter_context(started(folder, waits=True, holds=True, **job)) for _ in range(2)
+        ]
         assert [said(process) for process in pair] == ["ready", "ready"]
         for process in pair:
             go(process)
@@ -117,9 +140,7 @@ def both(file: Path, **turn: object) -> tuple[Any, Any]:
 def test_of_two_inputs_at_once_one_wins_and_the_other_is_told(tmp_path: Path) -> None:
     noted = str(tmp_path / "ran")
 
-    won, lost = both(
-        tmp_path / "c.sqlite", graph="diamond", do="start", input=DIAMOND_INPUT, ran=noted
-    )
+    won, lost = both(tmp_path, graph="diamond", do="start", input=DIAMOND_INPUT, ran=noted)
 
     assert won["values"] == DIAMOND_END
     assert lost == {"error": "THREAD_LEASED"}
@@ -127,11 +148,11 @@ def test_of_two_inputs_at_once_one_wins_and_the_other_is_told(tmp_path: Path) ->
 
 
 def test_of_two_resumes_at_once_one_wins_and_the_other_is_told(tmp_path: Path) -> None:
-    file, noted = tmp_path / "c.sqlite", str(tmp_path / "ran")
-    done(file, graph="pausing", do="start", input=PAUSE_INPUT, ran=noted)
+    noted = str(tmp_path / "ran")
+    done(tmp_path, graph="pausing", do="start", input=PAUSE_INPUT, ran=noted)
 
     won, lost = both(
-        file, graph="pausing", do="resume", answers={PAUSE_QUESTION: PAUSE_ANSWER}, ran=noted
+        tmp_path, graph="pausing", do="resume", answers={PAUSE_QUESTION: PAUSE_ANSWER}, ran=noted
     )
 
     assert won["values"] == PAUSE_END
@@ -141,31 +162,24 @@ def test_of_two_resumes_at_once_one_wins_and_the_other_is_told(tmp_path: Path) -
 
 
 def test_a_frozen_process_that_thaws_is_refused_and_spoils_nothing(tmp_path: Path) -> None:
-    file = tmp_path / "c.sqlite"
     resume = {"graph": "pausing", "do": "resume", "answers": {PAUSE_QUESTION: PAUSE_ANSWER}}
-    done(file, graph="pausing", do="start", input=PAUSE_INPUT)
+    done(tmp_path, graph="pausing", do="start", input=PAUSE_INPUT)
 
-    with started(file, stops=True, **resume) as frozen:
-        assert said(frozen) == "stopping"
+    stopping = "tests.contract.saver_makers:stopping_embedded"
+    with started(tmp_path, **{**resume, "maker": stopping}) as frozen:
         os.waitpid(frozen.pid, os.WUNTRACED)
-        taken_over = done(file, watches=True, **resume)
+        taken_over = done(tmp_path, watches=True, **resume)
         os.kill(frozen.pid, signal.SIGCONT)
         thawed = said(frozen)
 
     assert taken_over["values"] == PAUSE_END
     assert thawed == {"error": "CHECKPOINT_STALE"}
-    assert done(file, graph="pausing", do="read")["values"] == PAUSE_END
+    assert done(tmp_path, graph="pausing", do="read")["values"] == PAUSE_END
 
 
 def test_a_fork_goes_on_with_the_file_that_its_parent_opened(tmp_path: Path) -> None:
-    script = "from tests.integration.sqlite_saver_process import fork; fork()"
-
     forked = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "c.sqlite")],
-        capture_output=True,
-        check=True,
-        text=True,
+        [sys.executable, "-c", FORK, str(tmp_path)], capture_output=True, check=True, text=True
     )
 
-    parent, child, again = (json.loads(line) for line in forked.stdout.splitlines())
-    assert (parent, child, again) == ({"count": 1}, {"count": 2}, {"count": 3})
+    assert forked.stdout.split() == ["1", "2", "3"]

@@ -101,7 +101,7 @@ async def test_a_released_lease_is_worth_nothing_and_the_next_token_is_higher(
 
 async def test_a_lease_that_did_not_move_for_a_term_is_taken_away(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, monotonic=clock, lease_term_s=TERM_S) as saver:
+    async with opened(tmp_path, monotonic=clock, term_s=TERM_S) as saver:
         dead = await saver.take_lease("t", "me")
         written = await put(saver, under(dead))
         with pytest.raises(ThreadLeased):
@@ -125,7 +125,7 @@ async def test_a_lease_that_did_not_move_for_a_term_is_taken_away(tmp_path: Path
 
 async def test_a_lease_that_beats_is_never_taken_away(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, monotonic=clock, lease_term_s=TERM_S) as saver:
+    async with opened(tmp_path, monotonic=clock, term_s=TERM_S) as saver:
         lease = await saver.take_lease("t", "me")
 
         for _ in range(10):
@@ -141,8 +141,8 @@ async def test_no_clock_of_the_holder_is_asked(tmp_path: Path) -> None:
     ahead, behind = Clock(), Clock()
     behind.at = -1_000_000.0
     async with (
-        opened(tmp_path, monotonic=ahead, lease_term_s=TERM_S) as holder,
-        opened(tmp_path, monotonic=behind, lease_term_s=TERM_S) as other,
+        opened(tmp_path, monotonic=ahead, term_s=TERM_S) as holder,
+        opened(tmp_path, monotonic=behind, term_s=TERM_S) as other,
     ):
         await holder.take_lease("t", "me")
         ahead.at += 100 * TERM_S
@@ -156,7 +156,7 @@ async def test_no_clock_of_the_holder_is_asked(tmp_path: Path) -> None:
 
 async def test_a_lease_released_and_taken_anew_is_watched_anew(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, monotonic=clock, lease_term_s=TERM_S) as saver:
+    async with opened(tmp_path, monotonic=clock, term_s=TERM_S) as saver:
         first = await saver.take_lease("t", "me")
         with pytest.raises(ThreadLeased):
             await saver.take_lease("t", "you")
@@ -170,7 +170,7 @@ async def test_a_lease_released_and_taken_anew_is_watched_anew(tmp_path: Path) -
 
 async def test_leases_that_nobody_asks_for_any_more_are_not_watched(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, monotonic=clock, lease_term_s=TERM_S) as saver:
+    async with opened(tmp_path, monotonic=clock, term_s=TERM_S) as saver:
         for thread_id in ("a", "b"):
             await saver.take_lease(thread_id, "me")
             with pytest.raises(ThreadLeased):
@@ -240,7 +240,7 @@ async def test_a_leased_thread_is_no_target_of_a_copy(tmp_path: Path) -> None:
 
 
 async def test_the_block_form_beats_while_it_lasts_and_gives_back(tmp_path: Path) -> None:
-    async with opened(tmp_path, lease_term_s=0.03) as saver:
+    async with opened(tmp_path, term_s=0.03) as saver:
         async with saver.leased("t", "me") as lease, asyncio.timeout(30):
             await put(saver, under(lease))
             while rows(tmp_path, "SELECT beat FROM threads")[0][0] < 2:  # noqa: ASYNC110 - a file
@@ -250,7 +250,7 @@ async def test_the_block_form_beats_while_it_lasts_and_gives_back(tmp_path: Path
 
 
 async def test_the_block_form_says_at_its_end_that_the_lease_was_lost(tmp_path: Path) -> None:
-    async with opened(tmp_path, lease_term_s=0.03) as saver:
+    async with opened(tmp_path, term_s=0.03) as saver:
         with pytest.raises(LeaseLost):
             async with saver.leased("t", "me"):
                 rows(tmp_path, "UPDATE threads SET token = 99")
