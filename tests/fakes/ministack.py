@@ -4,6 +4,7 @@ ministack pins another botocore than ours and runs on its own interpreter; the e
 the user's cache and is made once. `python -m tests.fakes.ministack` makes it ahead of the tests.
 """
 
+import functools
 import os
 import shutil
 import signal
@@ -145,8 +146,7 @@ class Stack:
 
     def boto(self, service: str) -> Any:  # noqa: ANN401 - boto3 makes its classes at run time
         """Return a client of its own."""
-        session: Any = boto3.session.Session()
-        return session.client(service, **self.place["client"])
+        return _session().client(service, **self.place["client"])
 
     def items(self, table: str) -> list[dict[str, Any]]:
         """Return all items of `checkpoints` or `writes`."""
@@ -165,6 +165,11 @@ class Stack:
         found = [one["Key"] for page in pages for one in page.get("Contents", [])]
         client.close()
         return found
+
+
+@functools.cache
+def _session() -> Any:  # noqa: ANN401 - its overloads know services by literals
+    return boto3.session.Session()  # it reads botocore's models once, which takes 0.1 s or more
 
 
 def _wait(process: "subprocess.Popen[bytes]", port: int) -> None:

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ibid.adapters.dynamodb.keys import FENCE_ROW
+from ibid.domain.errors import CheckpointCorrupt
 
 TOKEN = "token"  # noqa: S105 - an attribute's name
 SEALED = "sealed"
+IN_DOUBT = "in_doubt"
 
 _MOST_CUTS = 50  # of a thread: 50 crashes ago nobody is still about to write
 
@@ -35,13 +37,17 @@ class Cut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fence:
-    """A thread's lease and its history; token 0 is a thread that nobody ever leased."""
+    """A thread's lease and its history; token 0 is a thread that nobody ever leased.
+
+    `in_doubt` is a lease that was released while a write under it had no answer: it may arrive.
+    """
 
     token: int = 0
     owner: str = ""
     nonce: str = ""
     beat: int = 0
     held: bool = False
+    in_doubt: bool = False
     gone: bool = False
     cuts: tuple[Cut, ...] = ()
 
@@ -90,13 +96,29 @@ def token_of(item: Mapping[str, Any]) -> int:
 
 
 def fence_of(item: Mapping[str, Any]) -> Fence:
-    """Read a fence row."""
+    """Read a fence row.
+
+    Raises:
+        CheckpointCorrupt: It can't be read.
+    """
+    try:
+        return _fence_of(item)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        thread_id = item.get("thread_id", {}).get("S", "")
+        raise CheckpointCorrupt(
+            f"the fence of thread {thread_id!r} can't be read: {type(error).__name__}",
+            thread_id=thread_id,
+        ) from error
+
+
+def _fence_of(item: Mapping[str, Any]) -> Fence:
     return Fence(
         token=token_of(item),
         owner=item["owner"]["S"],
         nonce=item["nonce"]["S"],
         beat=int(item["beat"]["N"]),
         held=item["held"]["BOOL"],
+        in_doubt=item.get(IN_DOUBT, {}).get("BOOL", False),
         gone=item["gone"]["BOOL"],
         cuts=tuple(_cut_of(one["M"]) for one in item["cuts"]["L"]),
     )
@@ -110,6 +132,7 @@ def attributes_of(fence: Fence) -> dict[str, Any]:
         "nonce": {"S": fence.nonce},
         "beat": {"N": str(fence.beat)},
         "held": {"BOOL": fence.held},
+        IN_DOUBT: {"BOOL": fence.in_doubt},
         "gone": {"BOOL": fence.gone},
         "cuts": {"L": [{"M": _cut_attributes(cut)} for cut in fence.cuts]},
     }
