@@ -18,6 +18,7 @@ SEALED = "sealed"
 IN_DOUBT = "in_doubt"
 
 _MOST_CUTS = 50  # of a thread: 50 crashes ago nobody is still about to write
+_MOST_HEADS = 500  # of all cuts: about 60 KB, where a thread has hundreds of subgraphs open
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,10 @@ class Fence:
 
     def with_cut(self, cut: Cut) -> "Fence":
         """Return it with one more cut, the oldest dropped once there are many."""
-        return replace(self, cuts=(*self.cuts, cut)[-_MOST_CUTS:])
+        cuts = (*self.cuts, cut)[-_MOST_CUTS:]
+        while len(cuts) > 1 and sum(len(one.heads) for one in cuts) > _MOST_HEADS:
+            cuts = cuts[1:]
+        return replace(self, cuts=cuts)
 
     def _first_after(self, token: int) -> Cut | None:
         return next((cut for cut in self.cuts if cut.token > token), None)
