@@ -2,7 +2,7 @@
 
 `python -m tests.contract.saver_child sweep JSON` prints one JSON line a death: a child process
 ends right after its k-th store call, for every k of a whole run, then another one goes on. The
-children are forked from this process, which imports once and opens no connection and no file.
+children are forked from this process, which imports all once and opens no connection and no file.
 
 `python -m tests.contract.saver_child turn JSON` does one thing on a thread and prints one line.
 
@@ -235,6 +235,7 @@ def _forked(work: Callable[[], object]) -> tuple[int, Any]:
 
 def sweep(job: Job) -> None:
     """Die after every store call in turn; print each end."""
+    _named(job.maker)  # imports here, once, what every child needs
     run_id, at = f"{job.thread}-{time.time_ns()}", 0
     while True:
         at += 1
