@@ -1,6 +1,7 @@
 """A run's life: what starts it, what it shows, what it keeps."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -43,6 +44,13 @@ from tests.fakes.samples import (
 
 def _forever() -> "asyncio.Future[None]":
     return asyncio.get_running_loop().create_future()
+
+
+async def _held_to(event: asyncio.Event) -> None:
+    """Keep a place past a time-out, a cancellation too."""
+    while not event.is_set():
+        with contextlib.suppress(asyncio.CancelledError):
+            await event.wait()
 
 
 def _failing(error: Exception) -> Work:
@@ -379,7 +387,10 @@ async def test_a_run_ends_while_it_waits(bench: Bench, how: str) -> None:
     engine = bench.another(limits=limits)
     await bench.records.conversations.create(a_conversation("c2"))
     other = replace(a_turn(conversation=a_conversation("c2")), on_disconnect="continue")
-    first = await engine.start(other, scripted_work(pause=_forever))
+    let_go = asyncio.Event()
+    first = await engine.start(
+        other, scripted_work(pause=lambda: asyncio.ensure_future(_held_to(let_go)))
+    )
     second = await engine.start(a_turn(), scripted_work("never"))
 
     await asyncio.sleep(0)
@@ -396,6 +407,7 @@ async def test_a_run_ends_while_it_waits(bench: Bench, how: str) -> None:
     }
     assert StatusChanged(phase=Phase.QUEUED) in [entry.event for entry in entries]
     assert (answer.content, answer.error_code) == ("", codes[how])
+    let_go.set()
     await engine.cancel(tenant="acme")
     assert first.ended.done()
     assert isinstance((await read(await engine.start(a_turn(), scripted_work())))[-1].event, Done)
@@ -542,7 +554,7 @@ async def test_the_watch_beats_outlives_faults_and_stops_when_it_is_told(bench: 
     faulty = bench.another(limits=replace(LIMITS, beat_s=0.001), at=away_at_first)
     watching = [asyncio.create_task(one.watch()) for one in (engine, faulty)]
 
-    await asyncio.wait_for(enough.wait(), 10)
+    await asyncio.wait_for(enough.wait(), 60)
     for task in watching:
         task.cancel()
 
