@@ -77,14 +77,65 @@ saver = embedded({"folder": sys.argv[1]})
 graph = counting(saver)
 def count():
     print(asyncio.run(graph.ainvoke({"log": []}, thread("t")))["count"], flush=True)
+def close():
+    asyncio.run(saver.close())
 count()
+closed, closing = os.pipe()
+has_counted, says_so = os.pipe()
 child = os.fork()
 if child == 0:
     count()
+    os.write(says_so, b"x")
+    os.read(closed, 1)
+    count()
+    close()
     os._exit(0)
+os.read(has_counted, 1)
+"""
+PARENT_GOES_ON = """
+count()
+os.write(closing, b"x")
 assert os.waitpid(child, 0)[1] == 0
 count()
-asyncio.run(saver.close())
+close()
+"""
+PARENT_CLOSES_FIRST = """
+close()
+os.write(closing, b"x")
+assert os.waitpid(child, 0)[1] == 0
+saver = embedded({"folder": sys.argv[1]})
+graph = counting(saver)
+count()
+close()
+"""
+FORK_AMID_WRITES = """
+import os, sys, threading
+from tests.contract.saver_makers import embedded
+from tests.contract.saver_graphs import thread
+from langgraph.checkpoint.base import empty_checkpoint
+saver = embedded({"folder": sys.argv[1]})
+over = threading.Event()
+wrote = []
+def write():
+    while not over.is_set():
+        config = {"configurable": {"thread_id": "parent", "checkpoint_ns": ""}}
+        wrote.append(saver.put(config, empty_checkpoint(), {}, {}))
+writing = threading.Thread(target=write)
+writing.start()
+for number in range(20):
+    before = len(wrote)
+    while len(wrote) == before:
+        pass
+    child = os.fork()
+    if child == 0:
+        config = {"configurable": {"thread_id": f"child {number}", "checkpoint_ns": ""}}
+        saver.put(config, empty_checkpoint(), {}, {})
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+over.set()
+writing.join()
+print(sum(1 for _ in saver.list({"configurable": {"thread_id": "parent"}})) - len(wrote))
+print(sum(1 for found in saver.list(None)) - len(wrote))
 """
 
 
@@ -177,9 +228,21 @@ def test_a_frozen_process_that_thaws_is_refused_and_spoils_nothing(tmp_path: Pat
     assert done(tmp_path, graph="pausing", do="read")["values"] == PAUSE_END
 
 
-def test_a_fork_goes_on_with_the_file_that_its_parent_opened(tmp_path: Path) -> None:
-    forked = subprocess.run(
-        [sys.executable, "-c", FORK, str(tmp_path)], capture_output=True, check=True, text=True
+def run(script: str, folder: Path) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(folder)],
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=100,
     )
+    return done.stdout.split()
 
-    assert forked.stdout.split() == ["1", "2", "3"]
+
+@pytest.mark.parametrize("parent", [PARENT_GOES_ON, PARENT_CLOSES_FIRST], ids=["goes on", "closes"])
+def test_a_fork_goes_on_with_the_file_whatever_its_parent_does(parent: str, tmp_path: Path) -> None:
+    assert run(FORK + parent, tmp_path) == ["1", "2", "3", "4"]
+
+
+def test_forks_amid_the_writes_of_another_thread_lose_none(tmp_path: Path) -> None:
+    assert run(FORK_AMID_WRITES, tmp_path) == ["0", "20"]

@@ -8,13 +8,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from ibid.adapters.checkpoints.serde import CompressedSerializer
-from ibid.adapters.sqlite import saver_file, saver_rows
+from ibid.adapters.sqlite import saver_rows
 from ibid.adapters.sqlite.saver import EmbeddedSaver
 from ibid.adapters.sqlite.saver_rows import Place
 from ibid.adapters.sqlite.saver_schema import CHECKPOINT_FILE_ID
@@ -243,22 +242,6 @@ async def test_many_that_open_a_new_file_at_once_all_do(tmp_path: Path) -> None:
 
         for saver in savers:
             await saver.close()
-
-
-async def test_a_fork_gets_threads_and_connections_of_its_own(tmp_path: Path) -> None:
-    async with opened(tmp_path) as saver:
-        first = await put(saver)
-        with patch("ibid.adapters.sqlite.saver_file.os.getpid", return_value=-1):
-            second = await put(saver, first)  # as a child does at its first call
-            assert await listed(saver) == [id_of(second), id_of(first)]
-            await saver.close()
-
-    ((writer, readers, connections, _),) = saver_file._left_behind  # noqa: SLF001 - the parent's
-    writer.shutdown()
-    readers.shutdown()
-    for connection in connections:
-        connection.close()
-    saver_file._left_behind.clear()  # noqa: SLF001 - as above
 
 
 def test_an_error_that_is_no_damage_stays_what_it_is(tmp_path: Path) -> None:
