@@ -46,8 +46,13 @@ DAMAGES = {
     "metadata": "UPDATE checkpoints SET metadata = '{'",
     "other metadata": "UPDATE checkpoints SET metadata = '{}'",
     "metadata of another kind": "UPDATE checkpoints SET metadata = '[]'",
+    "a parent": "UPDATE checkpoints SET parent_checkpoint_id = 'other'",
     "a write": "UPDATE writes SET value = x'00'",
     "a write's channel": "UPDATE writes SET channel = 'other'",
+    "a write's task": "UPDATE writes SET task_id = 'other'",
+    "a write's place in the order": "UPDATE writes SET task_path = 'other'",
+    "a write's number": "UPDATE writes SET idx = 7",
+    "a write's number that is none": "UPDATE writes SET idx = x'ff'",
     "a write's type": "UPDATE writes SET type = 'yaml', digest = NULL",
     "a write's value": "UPDATE writes SET value = NULL",
 }
