@@ -229,8 +229,8 @@ def checkpointing() -> str:
         "the second is that one's. Write units hold the lease's; milliseconds don't. A kill is a "
         "process that ends right after its k-th store call, for every k; another one goes on.\n\n"
         + table(checkpoint_tables.ASKED, checkpoint_tables.asked(found))
-        + "\n\nMilliseconds: medians of 9, the best of 5 passes in which the savers take turns, "
-        "with 5 ms of delay in every call.\n\n"
+        + f"\n\nMilliseconds: medians of {checkpoints.PASSES * checkpoints.ROUNDS} rounds in which "
+        "the savers take turns, with 5 ms of delay in every call.\n\n"
         + table(checkpoint_tables.SAVERS, checkpoint_tables.savers(found))
     )
 

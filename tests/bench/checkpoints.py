@@ -11,10 +11,12 @@ import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,8 +41,8 @@ OURS: dict[str, dict[str, Any]] = {
     },
 }
 UNTIMED = {"ibid, by transactions"}  # it is there for its units
-ROUNDS = 9
-PASSES = 5
+ROUNDS = 10
+PASSES = 6  # of new processes: a saver a round adds up, as not every peer's can be closed
 INVOCATIONS = (1, 10, 100, 1_000)
 CLAIMS = {
     "conformance kit 0.0.2, both savers: 81 tests, all 8 capabilities": (
@@ -109,25 +111,30 @@ def environment(name: str) -> Path:
     return python
 
 
+def surroundings(place: dict[str, Any]) -> dict[str, str]:
+    """Return the environment variables of a saver's process."""
+    client = place["client"]
+    return {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": ".",
+        "AWS_ENDPOINT_URL": client["endpoint_url"],
+        "AWS_DEFAULT_REGION": client["region_name"],
+        "AWS_ACCESS_KEY_ID": client["aws_access_key_id"],
+        "AWS_SECRET_ACCESS_KEY": client["aws_secret_access_key"],
+        "LANGSMITH_TRACING": "false",
+        "PYTHONWARNINGS": "ignore",
+    }
+
+
 def run(python: Path | str, module: str, *arguments: str, place: dict[str, Any]) -> list[Any]:
     """Run a module in an environment and return its JSON lines."""
-    client = place["client"]
     done = subprocess.run(
         [str(python), "-m", module, *arguments],
         capture_output=True,
         check=False,
         text=True,
         timeout=1_800,
-        env={
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": ".",
-            "AWS_ENDPOINT_URL": client["endpoint_url"],
-            "AWS_DEFAULT_REGION": client["region_name"],
-            "AWS_ACCESS_KEY_ID": client["aws_access_key_id"],
-            "AWS_SECRET_ACCESS_KEY": client["aws_secret_access_key"],
-            "LANGSMITH_TRACING": "false",
-            "PYTHONWARNINGS": "ignore",
-        },
+        env=surroundings(place),
     )
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     if not lines:
@@ -155,9 +162,11 @@ def jobs(place: dict[str, Any]) -> dict[str, tuple[Path | str, dict[str, Any]]]:
 
 
 def probe(python: Path | str, job: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Return what the probe found; empty if the saver failed."""
-    what = {**job, "rounds": 0, "thread": f"t{time.time_ns()}", **more}
-    lines = run(python, "tests.bench.checkpoint_probe", json.dumps(what), place=job["place"])
+    """Return what the probe counted; empty if the saver failed."""
+    what = {**job, "thread": f"t{time.time_ns()}", **more}
+    lines = run(
+        python, "tests.bench.checkpoint_probe", "count", json.dumps(what), place=job["place"]
+    )
     return lines[-1] if lines else {}
 
 
@@ -168,23 +177,65 @@ MODES: dict[str, dict[str, Any]] = {
 }
 
 
-def timed(all_jobs: Mapping[str, tuple[Path | str, dict[str, Any]]]) -> dict[str, Any]:
-    """Return the times by saver and mode: each one's best pass, the savers taking turns.
+def timed(
+    all_jobs: Mapping[str, tuple[Path | str, dict[str, Any]]], mode: str
+) -> dict[str, list[list[float]]]:
+    """Return both invocations' times in every round by saver, in milliseconds.
 
-    A machine that does something else beside slows a whole pass, not one saver.
+    The savers take turns, each time in another order.
     """
-    best: dict[str, dict[str, list[float]]] = {name: {} for name in all_jobs}
-    for at in range(PASSES):
-        print(f"timing, pass {at + 1} of {PASSES}", flush=True)
-        for mode, more in MODES.items():
-            for name, (python, job) in all_jobs.items():
-                if name in UNTIMED or (name == "base" and mode == "async"):
-                    continue  # base has no async methods
-                took = probe(python, job, graph="reference", rounds=ROUNDS, **more).get("ms")
-                if took:
-                    before = best[name].get(mode, took)
-                    best[name][mode] = [min(two) for two in zip(before, took, strict=True)]
-    return best
+    found: dict[str, list[list[float]]] = {}
+    with ExitStack() as stack:
+        turns = []
+        for name, (python, job) in all_jobs.items():
+            if name in UNTIMED or (name == "base" and mode == "async"):
+                continue  # base has no async methods
+            what = {**job, "graph": "reference", "thread": f"t{time.time_ns()}", **MODES[mode]}
+            process = stack.enter_context(
+                subprocess.Popen(
+                    [python, "-m", "tests.bench.checkpoint_probe", "time", json.dumps(what)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    text=True,
+                    env=surroundings(job["place"]),
+                )
+            )
+            turns.append((name, process))
+        for at in range(ROUNDS + 1):
+            for name, process in turns[at % len(turns) :] + turns[: at % len(turns)]:
+                took = _taken(process)
+                if at:  # the first warms up
+                    found.setdefault(name, []).append(took)
+    return found
+
+
+def medians(
+    all_jobs: Mapping[str, tuple[Path | str, dict[str, Any]]], mode: str
+) -> dict[str, list[float]]:
+    """Return the medians of both invocations over all passes by saver, in milliseconds."""
+    found: dict[str, list[list[float]]] = {}
+    for _ in range(PASSES):
+        for name, times in timed(all_jobs, mode).items():
+            found.setdefault(name, []).extend(times)
+    return {
+        name: [statistics.median(one) for one in zip(*times, strict=True)]
+        for name, times in found.items()
+    }
+
+
+def _taken(process: "subprocess.Popen[str]") -> list[float]:
+    """Have a process run both invocations; return what they took."""
+    pipes = process.stdin, process.stdout
+    if pipes[0] is None or pipes[1] is None:
+        raise RuntimeError("a process without pipes")
+    pipes[0].write("\n")
+    pipes[0].flush()
+    while not (line := pipes[1].readline()).startswith("{"):  # ldc logs there
+        if not line:
+            raise RuntimeError("a saver's process ended early")
+    took: list[float] = json.loads(line)["ms"]
+    return took
 
 
 def swept(python: Path | str, job: dict[str, Any]) -> dict[str, tuple[int, int]]:
@@ -249,7 +300,11 @@ def compared() -> dict[str, Saver]:
         client.close()
         place = {**stack.place, "single": single, "own": f"own-{time.time_ns()}"}
         all_jobs = jobs(place)
-        times, found = timed(all_jobs), {}
+        times = {}
+        for mode in MODES:
+            print(f"times, {mode}", flush=True)
+            times[mode] = medians(all_jobs, mode)
+        found = {}
         for name, (python, job) in all_jobs.items():
             print(f"calls, units and kills of {name}", flush=True)
             step = probe(python, job, graph="reference", is_async=False)
@@ -259,14 +314,14 @@ def compared() -> dict[str, Saver]:
                 by_step=step or None,
                 at_exit=at_exit or None,
                 fan_out=fan["fan_out"]["calls"] if fan else None,
-                ms=times[name],
+                ms={mode: times[mode][name] for mode in MODES if name in times[mode]},
                 wrong=swept(python, job),
             )
         return found
 
 
 def measure() -> Measured:
-    """Measure all of it; about twenty minutes."""
+    """Measure all of it; about a quarter of an hour."""
     savers = compared()
     print(f"storage after {INVOCATIONS[-1]:,} invocations", flush=True)
     with ministack() as url, Stack.made(url) as stack:
