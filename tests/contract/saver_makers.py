@@ -99,7 +99,7 @@ class StoppingEmbeddedSaver(EmbeddedSaver):
         await super().aput_writes(config, writes, task_id, task_path)
 
 
-def counting_transactions(after: Callable[[], None]) -> AbstractContextManager[Any]:
+def counting_transactions(after: Callable[[], object]) -> AbstractContextManager[Any]:
     """Return a patch that calls `after` once a transaction of a file was committed."""
     write = SaverFile._write  # noqa: SLF001 - where every store call passes
 
@@ -111,7 +111,7 @@ def counting_transactions(after: Callable[[], None]) -> AbstractContextManager[A
     return patch.object(SaverFile, "_write", counted)
 
 
-def counting_statements(after: Callable[[], None]) -> AbstractContextManager[Any]:
+def counting_statements(after: Callable[[], object]) -> AbstractContextManager[Any]:
     """Return a patch that calls `after` when a statement begins that may change something.
 
     Who dies when a SELECT begins leaves what he leaves when the next statement does.

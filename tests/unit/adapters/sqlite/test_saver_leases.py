@@ -1,11 +1,14 @@
 """One writer a thread: who may take a lease, and whose writes are kept."""
 
 import asyncio
+import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
 from langchain_core.runnables import RunnableConfig
 
+from ibid.adapters.sqlite import saver_leases as leases
 from ibid.adapters.sqlite.saver import EmbeddedSaver
 from ibid.domain.errors import (
     CheckpointFailed,
@@ -121,6 +124,30 @@ async def test_a_lease_that_did_not_move_for_a_term_is_taken_away(tmp_path: Path
         with pytest.raises(LeaseLost):
             await saver.beat(dead)
         await put(saver, under(lease))
+
+
+async def test_a_write_and_the_check_of_its_token_are_one_transaction(tmp_path: Path) -> None:
+    async with opened(tmp_path) as saver, opened(tmp_path) as other:
+        lease = await saver.take_lease("t", "me")
+        taken, go_on = threading.Event(), threading.Event()
+
+        def take_over(connection: sqlite3.Connection) -> None:
+            leases.release(connection, lease)
+            leases.take(connection, "t", "you", dead=None)
+            taken.set()
+            go_on.wait()
+
+        taking = asyncio.ensure_future(other._file.write(take_over))  # noqa: SLF001 - to be in its way
+        await asyncio.to_thread(taken.wait)
+        writing = asyncio.ensure_future(put(saver, under(lease)))  # begins before that is committed
+        while not saver._file._writer._work_queue.empty():  # noqa: ASYNC110, SLF001 - no other sign
+            await asyncio.sleep(0.001)
+        go_on.set()
+        await taking
+
+        with pytest.raises(CheckpointStale):
+            await writing
+        assert await listed(saver) == []
 
 
 async def test_a_lease_that_beats_is_never_taken_away(tmp_path: Path) -> None:

@@ -88,6 +88,7 @@ def _submitted(executor: Executor, work: Callable[[], T]) -> Future[T]:
 def _failures() -> Iterator[None]:
     try:
         yield
-    except sqlite3.Error as error:  # without its text, which may quote what was to be written
+    # without its text, which may quote what was to be written; one that quotes damage is no text
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         name = getattr(error, "sqlite_errorname", type(error).__name__)
         raise StoreUnavailable(f"the checkpoint file failed with {name}") from error

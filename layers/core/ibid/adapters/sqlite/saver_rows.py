@@ -176,8 +176,8 @@ def load(
 def is_damage(error: BaseException | None) -> bool:
     """Tell if an error of SQLite's says that the file is not as it was written."""
     name = getattr(error, "sqlite_errorname", None)
-    if name is None:  # Python's own: it can't read a text
-        return isinstance(error, sqlite3.OperationalError)
+    if name is None:  # Python's own: it can't read a text, be it SQLite's message
+        return isinstance(error, sqlite3.OperationalError | UnicodeDecodeError)
     return str(name).startswith(_DAMAGED)
 
 
