@@ -1,5 +1,6 @@
 """One checkpoint file and several processes: pauses that outlive them, writers that meet."""
 
+import asyncio
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from ibid.adapters.sqlite.saver import EmbeddedSaver
 from tests.contract.saver_graphs import (
     DIAMOND_END,
     DIAMOND_INPUT,
@@ -24,11 +26,14 @@ from tests.contract.saver_graphs import (
     PAUSE_END,
     PAUSE_INPUT,
     PAUSE_QUESTION,
+    REFERENCE_END_LOG,
     TWICE_INPUT,
     TWICE_QUESTIONS,
+    counting,
     forked_end,
     nested_end,
     ran,
+    thread,
     twice_end,
 )
 
@@ -139,6 +144,53 @@ print(sum(1 for found in saver.list(None)) - len(wrote))
 """
 
 
+MANY_WRITERS = """
+import asyncio, os, random, sys
+from tests.contract.saver_makers import embedded
+from tests.contract.saver_graphs import DURABILITIES, counting, thread
+from ibid.domain.errors import ThreadLeased
+draw = random.Random(sys.argv[2])
+async def main():
+    saver = embedded({"folder": sys.argv[1]})
+    graph = counting(saver)
+    for _ in range(40):
+        name = draw.choice("abc")
+        while True:
+            try:
+                async with saver.leased(name, sys.argv[2]) as lease:
+                    config = {"configurable": lease.configurable}
+                    work = {"doc": "x" * draw.randrange(30_000)}
+                    durability = draw.choice(DURABILITIES)
+                    await graph.ainvoke(work, config, durability=durability)
+                    if draw.random() < 0.2:
+                        await saver.aprune([name])
+                break
+            except ThreadLeased:
+                await asyncio.sleep(0.01)
+    await saver.close()
+asyncio.run(main())
+"""
+ON_A_FULL_DISK = """
+import asyncio, resource, sys
+from tests.contract.saver_child import Job, Runner
+from ibid.domain.errors import StoreUnavailable
+folder, room = sys.argv[1:]
+job = Job(
+    maker="tests.contract.saver_makers:embedded", place={"folder": folder}, graph="reference"
+)
+async def main():
+    runner = Runner(job, "t")
+    if room != "any":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(room), int(room)))
+    try:
+        print(",".join((await runner.to_the_end())["log"]))
+    except StoreUnavailable as error:
+        print(error.code)
+    await runner.close()
+asyncio.run(main())
+"""
+
+
 @dataclass(frozen=True)
 class TwoPauses:
     graph: str
@@ -228,9 +280,9 @@ def test_a_frozen_process_that_thaws_is_refused_and_spoils_nothing(tmp_path: Pat
     assert done(tmp_path, graph="pausing", do="read")["values"] == PAUSE_END
 
 
-def run(script: str, folder: Path) -> list[str]:
+def run(script: str, folder: Path, *more: str) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-c", script, str(folder)],
+        [sys.executable, "-c", script, str(folder), *more],
         capture_output=True,
         check=True,
         text=True,
@@ -252,3 +304,21 @@ def test_a_fork_goes_on_with_the_file_whatever_its_parent_does(
 
 def test_forks_amid_the_writes_of_another_thread_lose_none(tmp_path: Path) -> None:
     assert run(FORK_AMID_WRITES, tmp_path) == ["0", "20"]
+
+
+async def test_what_three_processes_write_on_three_threads_is_all_counted(tmp_path: Path) -> None:
+    runs = [asyncio.to_thread(run, MANY_WRITERS, tmp_path, str(seed)) for seed in range(3)]
+
+    await asyncio.gather(*runs)
+
+    async with EmbeddedSaver.from_conn_string(str(tmp_path / "c.sqlite")) as saver:
+        states = [await counting(saver).aget_state(thread(name)) for name in "abc"]
+    assert sum(state.values["count"] for state in states) == 3 * 40
+
+
+@pytest.mark.parametrize("room", [120_000, 230_000])
+def test_a_full_disk_fails_a_run_by_name_and_with_room_it_goes_on(
+    room: int, tmp_path: Path
+) -> None:
+    assert run(ON_A_FULL_DISK, tmp_path, str(room)) == ["STORE_UNAVAILABLE"]
+    assert run(ON_A_FULL_DISK, tmp_path, "any") == [",".join(REFERENCE_END_LOG)]
