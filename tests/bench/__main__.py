@@ -230,7 +230,8 @@ def checkpointing() -> str:
         "process that ends right after its k-th store call, for every k; another one goes on.\n\n"
         + table(checkpoint_tables.ASKED, checkpoint_tables.asked(found))
         + f"\n\nMilliseconds: medians of {checkpoints.PASSES * checkpoints.ROUNDS} rounds in which "
-        "the savers take turns, with 5 ms of delay in every call.\n\n"
+        "the savers take turns, with 5 ms of delay in every call; in brackets the 95 % interval of "
+        "the median difference to the peer named, slower if it lies above 0.\n\n"
         + table(checkpoint_tables.SAVERS, checkpoint_tables.savers(found))
     )
 

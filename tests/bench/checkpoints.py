@@ -11,7 +11,6 @@ import json
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import time
@@ -42,7 +41,7 @@ OURS: dict[str, dict[str, Any]] = {
 }
 UNTIMED = {"ibid, by transactions"}  # it is there for its units
 ROUNDS = 10
-PASSES = 6  # of new processes: a saver a round adds up, as not every peer's can be closed
+PASSES = 8  # of new processes: a saver a round adds up, as not every peer's can be closed
 INVOCATIONS = (1, 10, 100, 1_000)
 CLAIMS = {
     "conformance kit 0.0.2, both savers: 81 tests, all 8 capabilities": (
@@ -77,14 +76,15 @@ class Saver:
         by_step: Of both invocations of the reference workload, as the probe gives them.
         at_exit: Likewise, with durability "exit".
         fan_out: Calls of ten `Send`s.
-        ms: Milliseconds of both invocations with 5 ms in every call, by mode.
+        ms: Milliseconds of both invocations with 5 ms in every call, round by round, by mode; a
+            round is the same for all savers.
         wrong: How many deaths ended wrong, of how many, by durability.
     """
 
     by_step: Mapping[str, Mapping[str, float]] | None
     at_exit: Mapping[str, Mapping[str, float]] | None
     fan_out: float | None
-    ms: Mapping[str, Sequence[float]]
+    ms: Mapping[str, Sequence[Sequence[float]]]
     wrong: Mapping[str, tuple[int, int]]
 
 
@@ -210,20 +210,6 @@ def timed(
     return found
 
 
-def medians(
-    all_jobs: Mapping[str, tuple[Path | str, dict[str, Any]]], mode: str
-) -> dict[str, list[float]]:
-    """Return the medians of both invocations over all passes by saver, in milliseconds."""
-    found: dict[str, list[list[float]]] = {}
-    for _ in range(PASSES):
-        for name, times in timed(all_jobs, mode).items():
-            found.setdefault(name, []).extend(times)
-    return {
-        name: [statistics.median(one) for one in zip(*times, strict=True)]
-        for name, times in found.items()
-    }
-
-
 def _taken(process: "subprocess.Popen[str]") -> list[float]:
     """Have a process run both invocations; return what they took."""
     pipes = process.stdin, process.stdout
@@ -300,10 +286,12 @@ def compared() -> dict[str, Saver]:
         client.close()
         place = {**stack.place, "single": single, "own": f"own-{time.time_ns()}"}
         all_jobs = jobs(place)
-        times = {}
+        times: dict[str, dict[str, list[list[float]]]] = {name: {} for name in all_jobs}
         for mode in MODES:
-            print(f"times, {mode}", flush=True)
-            times[mode] = medians(all_jobs, mode)
+            for at in range(PASSES):
+                print(f"times, {mode}, pass {at + 1} of {PASSES}", flush=True)
+                for name, rounds in timed(all_jobs, mode).items():
+                    times[name].setdefault(mode, []).extend(rounds)
         found = {}
         for name, (python, job) in all_jobs.items():
             print(f"calls, units and kills of {name}", flush=True)
@@ -314,7 +302,7 @@ def compared() -> dict[str, Saver]:
                 by_step=step or None,
                 at_exit=at_exit or None,
                 fan_out=fan["fan_out"]["calls"] if fan else None,
-                ms={mode: times[mode][name] for mode in MODES if name in times[mode]},
+                ms=times[name],
                 wrong=swept(python, job),
             )
         return found
