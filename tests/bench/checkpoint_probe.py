@@ -1,14 +1,14 @@
-"""One saver's figures, in its own environment: `python -m tests.bench.checkpoint_probe JSON`.
+"""One saver's figures, in its own environment.
 
-Prints one JSON line: calls and units of both invocations of the reference workload, and what they
-take with a delay in every call.
+`python -m tests.bench.checkpoint_probe count JSON` prints one JSON line: calls and units of both
+invocations of the reference workload. `time` instead of `count` prints what they take with a delay
+in every call, once a line of its input.
 """
 
 # ruff: noqa: ANN401 - botocore's calls and LangGraph's inputs
 
 import asyncio
 import json
-import statistics
 import sys
 import time
 from collections.abc import Iterator
@@ -39,6 +39,7 @@ _METERED = frozenset(
 )
 _READS = frozenset({"BatchGetItem", "GetItem", "Query"})
 _LONG_S = 600.0
+_DELAY_S = 0.005
 
 
 class Meter:
@@ -126,28 +127,30 @@ async def turn(job: Job, thread: str, work: Any, delay_s: float) -> dict[str, fl
     }
 
 
-async def probe(job: Job, rounds: int) -> dict[str, Any]:
-    """Measure; the times are medians over `rounds`."""
-    found: dict[str, Any] = {}
+async def probe(job: Job) -> dict[str, Any]:
+    """Count the calls and units of both invocations, or of the one of ten `Send`s."""
     if job.graph == "fan_out":
-        found["fan_out"] = await turn(job, f"{job.thread}-f", {"log": []}, 0)
-        return found
-    times: tuple[list[float], list[float]] = ([], [])
-    for at in range(rounds + 1):
-        thread, delay = f"{job.thread}-{at}", 0.005 if at else 0.0
-        first = await turn(job, thread, graphs.reference_input(), delay)
-        second = await turn(job, thread, Command(resume="yes"), delay)
-        if not at:
-            found["first"], found["second"] = first, second
-            continue
-        times[0].append(first["ms"])
-        times[1].append(second["ms"])
-    if rounds:
-        found["ms"] = [statistics.median(one) for one in times]
-    return found
+        return {"fan_out": await turn(job, job.thread, {"log": []}, 0)}
+    first = await turn(job, job.thread, graphs.reference_input(), 0)
+    return {"first": first, "second": await turn(job, job.thread, Command(resume="yes"), 0)}
+
+
+async def time_by_turns(job: Job) -> None:
+    """Time both invocations whenever a line comes in, and print the milliseconds.
+
+    So the processes of several savers can take turns invocation by invocation, and what else the
+    machine does meets all of them.
+    """
+    for at, _ in enumerate(sys.stdin):
+        thread = f"{job.thread}-{at}"
+        first = await turn(job, thread, graphs.reference_input(), _DELAY_S)
+        second = await turn(job, thread, Command(resume="yes"), _DELAY_S)
+        print(json.dumps({"ms": [first["ms"], second["ms"]]}), flush=True)
 
 
 if __name__ == "__main__":
-    what = json.loads(sys.argv[1])
-    how_often = what.pop("rounds")
-    print(json.dumps(asyncio.run(probe(Job(**what), how_often))))
+    what = Job(**json.loads(sys.argv[2]))
+    if sys.argv[1] == "time":
+        asyncio.run(time_by_turns(what))
+    else:
+        print(json.dumps(asyncio.run(probe(what))))

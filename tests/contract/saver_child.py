@@ -1,8 +1,8 @@
-"""Processes of their own that use a DynamoDB saver, ours or another package's.
+"""Processes of their own that use a saver, one of ours or another package's.
 
 `python -m tests.contract.saver_child sweep JSON` prints one JSON line a death: a child process
 ends right after its k-th store call, for every k of a whole run, then another one goes on. The
-children are forked from this process, which imports once and opens no connection itself.
+children are forked from this process, which imports all once and opens no connection and no file.
 
 `python -m tests.contract.saver_child turn JSON` does one thing on a thread and prints one line.
 
@@ -18,7 +18,9 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from inspect import isawaitable
 from typing import Any
 from unittest.mock import patch
 
@@ -54,7 +56,10 @@ class Job:
 
     Attributes:
         maker: `module:function`, called with `place` and the keywords in `options`.
-        place: The endpoint and the names of the tables and the bucket.
+        place: The endpoint and the names of the tables and the bucket, or the folder of the files;
+            in a sweep with a `thread`.
+        counts: `module:function`, called with what to do after every store call, giving a context;
+            None for botocore's calls.
         graph: A name of `saver_graphs.GRAPHS`.
         durability: LangGraph's.
         thread: The thread, or the start of the threads' ids in a sweep.
@@ -67,10 +72,13 @@ class Job:
         ran: A file that notes the nodes that ran.
         stops: Stop (SIGSTOP) between the lease and the graph's run.
         waits: Say "ready" and wait for a line before the lease is taken.
+        holds: With the lease, say "held" and wait for a line.
+        watches: Ask for the lease until it is had.
     """
 
     maker: str
     place: dict[str, Any]
+    counts: str | None = None
     graph: str
     durability: Durability = "sync"
     thread: str = "t"
@@ -83,12 +91,22 @@ class Job:
     ran: str | None = None
     stops: bool = False
     waits: bool = False
+    holds: bool = False
+    watches: bool = False
 
     def saver(self, *, term_s: float) -> Any:  # noqa: ANN401 - any package's
         """Make the saver, ours with a term after which it takes a lease for dead."""
-        module, name = self.maker.split(":")
         options = {**self.options, **({"term_s": term_s} if self.is_leased else {})}
-        return getattr(importlib.import_module(module), name)(self.place, **options)
+        return _named(self.maker)(self.place, **options)
+
+    def counting(self, after: Callable[[], None]) -> AbstractContextManager[Any]:
+        """Return a context in which `after` is called once a call has changed the store."""
+        return counting_calls(after) if self.counts is None else _named(self.counts)(after)
+
+
+def _named(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
+    module, function = name.split(":")
+    return getattr(importlib.import_module(module), function)
 
 
 def say(line: object) -> None:
@@ -97,13 +115,20 @@ def say(line: object) -> None:
     sys.stdout.flush()
 
 
-def counting(after: Callable[[str], None]) -> Any:  # noqa: ANN401 - mock's own
-    """Return a patch that calls `after` with the operation's name once a call has succeeded."""
+def ask(question: str) -> None:
+    """Print a line and wait for one."""
+    say(question)
+    sys.stdin.readline()
+
+
+def counting_calls(after: Callable[[], None]) -> AbstractContextManager[Any]:
+    """Return a patch that calls `after` once a client's call has changed the store."""
     plain = vars(BaseClient)[_CALL]
 
     def counted(self: BaseClient, operation_name: str, api_params: Any) -> Any:  # noqa: ANN401 - botocore's own
         found = plain(self, operation_name, api_params)
-        after(operation_name)
+        if operation_name in STORES:
+            after()
         return found
 
     return patch.object(BaseClient, _CALL, counted)
@@ -119,20 +144,37 @@ class Runner:
         self.thread = thread
         self.config: Any = graphs.thread(thread)
 
+    @classmethod
+    async def ending(cls, job: Job, thread: str, *, term_s: float = _TERM_S) -> dict[str, Any]:
+        """Do `to_the_end` on a saver that is closed then."""
+        runner = cls(job, thread, term_s=term_s)
+        end = await runner.to_the_end()
+        await runner.close()
+        return end
+
     async def lease(self) -> Any:  # noqa: ANN401 - a lease, if the saver has such
         """Take the lease, waiting for a dead one's end."""
         if not self.job.is_leased:
             return None
         while True:
             try:
-                lease = await self.saver.take_lease(self.thread, str(os.getpid()))
+                return await self.take()
             except Exception as error:
                 if type(error).__name__ != "ThreadLeased":
                     raise
                 await asyncio.sleep(_TERM_S)
-            else:
-                self.config["configurable"].update(lease.configurable)
-                return lease
+
+    async def take(self) -> Any:  # noqa: ANN401 - a lease
+        """Take the lease, if it is free or its holder known to be dead."""
+        lease = await self.saver.take_lease(self.thread, str(os.getpid()))
+        self.config["configurable"].update(lease.configurable)
+        return lease
+
+    async def close(self) -> None:
+        """Close the saver, if it can be."""
+        closing = getattr(self.saver, "close", lambda: None)()
+        if isawaitable(closing):
+            await closing
 
     async def state(self) -> Any:  # noqa: ANN401 - LangGraph's snapshot
         """Read the state."""
@@ -193,30 +235,32 @@ def _forked(work: Callable[[], object]) -> tuple[int, Any]:
 
 def sweep(job: Job) -> None:
     """Die after every store call in turn; print each end."""
+    _named(job.maker)  # imports here, once, what every child needs
     run_id, at = f"{job.thread}-{time.time_ns()}", 0
     while True:
         at += 1
         thread = f"{run_id}-{at}"
+        mine = replace(job, place={**job.place, "thread": thread})
 
-        def dying(thread: str = thread, at: int = at) -> object:
+        def dying(mine: Job = mine, thread: str = thread, at: int = at) -> object:
             left = at
 
-            def after(operation: str) -> None:
+            def after() -> None:
                 nonlocal left
-                left -= operation in STORES
+                left -= 1
                 if left == 0:
                     os._exit(KILLED)
 
-            with counting(after):
-                return asyncio.run(Runner(job, thread, term_s=_LONG_S).to_the_end())
+            with mine.counting(after):
+                return asyncio.run(Runner.ending(mine, thread, term_s=_LONG_S))
 
         code, end = _forked(dying)
         if code != KILLED:
             say({"at": at, "died": False, "end": end})
             return
 
-        def going_on(thread: str = thread) -> object:
-            return asyncio.run(Runner(job, thread).to_the_end())
+        def going_on(mine: Job = mine, thread: str = thread) -> object:
+            return asyncio.run(Runner.ending(mine, thread))
 
         _, end = _forked(going_on)
         say({"at": at, "died": True, "end": end})
@@ -227,17 +271,18 @@ async def turn(job: Job) -> object:
     runner = Runner(job, job.thread)
     try:
         if job.waits:
-            say("ready")
-            await asyncio.to_thread(sys.stdin.readline)
+            await asyncio.to_thread(ask, "ready")
         if job.do == "read":
             state = await runner.state()
             return {"values": state.values, "pending": graphs.pending(state)}
-        lease = await runner.saver.take_lease(job.thread, str(os.getpid()))
-        runner.config["configurable"].update({**lease.configurable, graphs.RAN: job.ran})
+        lease = await (runner.lease() if job.watches else runner.take())
+        runner.config["configurable"][graphs.RAN] = job.ran
         work: Any = job.input
         if job.do == "resume":
             pending = graphs.pending(await runner.state())
             work = Command(resume={pending[key]: value for key, value in job.answers.items()})
+        if job.holds:
+            await asyncio.to_thread(ask, "held")
         if job.stops:
             say("stopping")
             os.kill(os.getpid(), signal.SIGSTOP)
@@ -251,7 +296,7 @@ async def turn(job: Job) -> object:
             raise
         return {"error": code}
     finally:
-        runner.saver.close()
+        await runner.close()
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ async def read(model: ChatModel, request: ModelRequest, heard: Heard | None = No
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline, "it never came"
         await asyncio.sleep(0.005)
@@ -424,7 +424,7 @@ async def test_a_stream_that_stalls_ends_in_time_and_closes_its_connection(
 ) -> None:
     server.replies.append(Reply(PIECES, fault="stall", after=after))
 
-    heard = await read(model, replace(REQUEST, timeout_s=1.0))
+    heard = await read(model, replace(REQUEST, timeout_s=3.0))
 
     assert heard.pieces == [*PIECES[:after]]
     assert type(heard.error) is ModelUnavailable

@@ -50,7 +50,7 @@ def regenerated(text: str, data: Path) -> str:
     return BLOCK.sub(block, text)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_transcripts_of_the_readme_are_true(tmp_path: Path) -> None:
     text = README.read_text()
     assert BLOCK.search(text)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -11,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import httpx
@@ -19,8 +21,11 @@ from httpx_sse import ServerSentEvent, connect_sse
 
 from tests.fakes.model_server import Reply, model_server
 
+pytestmark = pytest.mark.timeout(600)  # some start six processes
+
 IBID = str(Path(sys.executable).with_name("ibid"))
-WAIT_S = 60.0
+WAIT_S = 120.0
+BASE = re.compile(r"serves on (http://[0-9.:]+)")
 SOURCE = '''"""Sessions in a signed cookie."""
 
 
@@ -94,22 +99,18 @@ class Server:
 
 @contextmanager
 def serving(data: Path, corpus: Path | None = None, **env: str) -> Iterator[Server]:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    command = [IBID, "serve", "--data", str(data), "--port", str(port)]
+    command = [IBID, "serve", "--data", str(data), "--port", "0"]
     if corpus is not None:
         command += ["--index", str(corpus), "--name", "sessions"]
     environ = {name: value for name, value in os.environ.items() if not name.startswith("IBID_")}
-    environ |= {"IBID_EMBEDDER": "none", "IBID_LEASE_TERM_S": "0.6"} | env
+    environ |= {"IBID_EMBEDDER": "none", "TERM": "dumb"} | env
     process = subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    listening = threading.Event()
-    drained = threading.Thread(target=_drain, args=(process.stderr, listening), daemon=True)
+    bases: Queue[str] = Queue()
+    drained = threading.Thread(target=_drain, args=(process.stderr, bases), daemon=True)
     drained.start()
     try:
-        assert listening.wait(WAIT_S)
-        server = Server(process, f"http://127.0.0.1:{port}")
+        server = Server(process, bases.get(timeout=WAIT_S))
         with server.http:
             yield server
     finally:
@@ -119,10 +120,10 @@ def serving(data: Path, corpus: Path | None = None, **env: str) -> Iterator[Serv
         process.stderr.close()
 
 
-def _drain(lines: Iterator[str], listening: threading.Event) -> None:
+def _drain(lines: Iterator[str], bases: Queue[str]) -> None:
     for line in lines:
-        if "serves on" in line:
-            listening.set()
+        if found := BASE.search(line):
+            bases.put(found[1])
 
 
 def read_to_a_token(events: Iterator[ServerSentEvent]) -> list[ServerSentEvent]:
@@ -168,7 +169,7 @@ def test_after_sigterm_the_same_folder_goes_on(tmp_path: Path, corpus: Path) -> 
 
         server.process.send_signal(signal.SIGTERM)
 
-        assert server.process.wait(timeout=10) == 0
+        assert server.process.wait(timeout=WAIT_S) == 0
     with serving(data) as server:
         assert [m["content"] for m in server.messages(conversation)] == [QUESTION, shown(before)]
         assert server.ask(conversation)[-1].event == "done"
@@ -198,7 +199,7 @@ def test_a_run_whose_process_was_killed_ends_once_and_frees_its_thread(
         "OPENAI_BASE_URL": model_server_url,
         "OPENAI_API_KEY": "unused",
     }
-    with serving(data, corpus, **slow) as server:
+    with serving(data, corpus, IBID_LEASE_TERM_S="3", **slow) as server:
         conversation = server.conversation()
         with connect_sse(
             server.http,
@@ -215,7 +216,7 @@ def test_a_run_whose_process_was_killed_ends_once_and_frees_its_thread(
             server.process.kill()
             server.process.wait()
     assert (busy.status_code, busy.json()["detail"]["code"]) == (409, "THREAD_BUSY")
-    with serving(data) as server:
+    with serving(data, IBID_LEASE_TERM_S="3") as server:
         deadline = time.monotonic() + WAIT_S
         while len(server.messages(conversation)) < 2 and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -250,7 +251,7 @@ def test_a_signal_ends_a_running_answer_with_its_terminator(
             seen = read_to_a_token(events)
             server.process.send_signal(stop)
             seen += list(events)
-        assert server.process.wait(timeout=10) == 0
+        assert server.process.wait(timeout=WAIT_S) == 0
     assert [event.event for event in seen].count("error") == 1
     assert seen[-1].event == "error"
     assert seen[-1].json()["code"] == "SHUTTING_DOWN"

@@ -27,7 +27,8 @@ def _passages(chance: random.Random) -> list[Passage]:
     found: list[Passage] = []
     for path in chance.sample(FILES, k=chance.randint(1, 6)):
         lines = path.read_text(encoding="utf-8").split("\n")
-        start = chance.randrange(len(lines))
+        # no index holds a passage without text
+        start = chance.choice([at for at, line in enumerate(lines) if line.strip()])
         found.append(
             passage(
                 "\n".join(lines[start : start + chance.randint(3, 60)]),

@@ -356,7 +356,7 @@ class FakeApp:
     async def kept(self, conversation: Conversation, *, messages: int) -> Sequence[Message]:
         """Return the conversation's messages once there are so many."""
         owner = Principal(tenant=conversation.tenant, subject=conversation.subject)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while True:
                 page = await self.records.conversations.messages(
                     conversation.id, principal=owner, cursor=None, limit=10

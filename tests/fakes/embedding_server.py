@@ -211,7 +211,7 @@ def serving(server: EmbeddingServer) -> Iterator[str]:
     )
     thread = threading.Thread(target=web.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not web.started and thread.is_alive() and time.monotonic() < deadline:
         thread.join(0.005)
     try:

@@ -4,6 +4,8 @@ ministack pins another botocore than ours and runs on its own interpreter; the e
 the user's cache and is made once. `python -m tests.fakes.ministack` makes it ahead of the tests.
 """
 
+import fcntl
+import functools
 import os
 import shutil
 import signal
@@ -31,20 +33,23 @@ from ibid.adapters.dynamodb.tables import create_bucket, create_tables
 PINNED = ("ministack==1.5.33", "cryptography")
 KEYS = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
 
-_DEADLINE_S = 60
+_DEADLINE_S = 120
+_PORTS = 5
 
 
 def environment() -> Path:
     """Return the virtual environment, made if it is not there yet."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = cache / "ibid-ministack" / "-".join(PINNED).replace("=", "")
-    if (folder / ".ready").exists():
-        return folder
-    shutil.rmtree(folder, ignore_errors=True)
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q"]
-    subprocess.run([*pip, "--disable-pip-version-check", *PINNED], check=True)
-    (folder / ".ready").touch()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / f"{folder.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # of several test processes one makes it
+        if not (folder / ".ready").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+            pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q"]
+            subprocess.run([*pip, "--disable-pip-version-check", *PINNED], check=True)
+            (folder / ".ready").touch()
     return folder
 
 
@@ -52,10 +57,19 @@ def environment() -> Path:
 def ministack() -> Iterator[str]:
     """Run one on a free port of the loopback interface, and yield its URL."""
     folder = environment()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     with tempfile.TemporaryDirectory(prefix="ministack-", ignore_cleanup_errors=True) as state:
+        process, url = _started(folder, state)
+        try:
+            yield url
+        finally:
+            _end(process)
+
+
+def _started(folder: Path, state: str) -> tuple["subprocess.Popen[bytes]", str]:
+    for _ in range(_PORTS):  # it takes no 0, and a port that is free now may be taken when it binds
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
         process = subprocess.Popen(
             [str(folder / "bin" / "ministack")],
             cwd=state,
@@ -73,15 +87,35 @@ def ministack() -> Iterator[str]:
             stderr=subprocess.DEVNULL,
         )
         try:
-            _wait(process, port)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            if _is_healthy(process, port):
+                return process, f"http://127.0.0.1:{port}"
+        except BaseException:
+            _end(process)
+            raise
+    raise RuntimeError(f"ministack ended {_PORTS} times before it served")
+
+
+def _is_healthy(process: "subprocess.Popen[bytes]", port: int) -> bool:
+    """Wait until it serves; say no if it ends before."""
+    end = time.monotonic() + _DEADLINE_S
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            return False
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/_ministack/health", timeout=10):
+                return True
+        except OSError:
+            time.sleep(0.05)
+    raise RuntimeError("ministack did not start")
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def client_config(url: str) -> dict[str, Any]:
@@ -145,8 +179,7 @@ class Stack:
 
     def boto(self, service: str) -> Any:  # noqa: ANN401 - boto3 makes its classes at run time
         """Return a client of its own."""
-        session: Any = boto3.session.Session()
-        return session.client(service, **self.place["client"])
+        return _session().client(service, **self.place["client"])
 
     def items(self, table: str) -> list[dict[str, Any]]:
         """Return all items of `checkpoints` or `writes`."""
@@ -167,17 +200,9 @@ class Stack:
         return found
 
 
-def _wait(process: "subprocess.Popen[bytes]", port: int) -> None:
-    end = time.monotonic() + _DEADLINE_S
-    while time.monotonic() < end:
-        if process.poll() is not None:
-            raise RuntimeError(f"ministack ended with {process.returncode}")
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/_ministack/health", timeout=2):
-                return
-        except OSError:
-            time.sleep(0.05)
-    raise RuntimeError("ministack did not start")
+@functools.cache
+def _session() -> Any:  # noqa: ANN401 - its overloads know services by literals
+    return boto3.session.Session()  # it reads botocore's models once, which takes 0.1 s or more
 
 
 if __name__ == "__main__":

@@ -9,7 +9,9 @@ import pytest
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
+from ibid.adapters.dynamodb.retries import RetryBudget
 from tests.contract.saver_kit import ALL, passed
+from tests.fakes.aws_faults import Call, intercepted, late, unprocessed
 from tests.fakes.cipher import KeyedCipher
 from tests.fakes.ministack import Stack
 
@@ -39,6 +41,19 @@ async def test_the_saver_has_all_eight_capabilities_and_passes_all_81_tests(
     mode: str, stack: Stack
 ) -> None:
     counts, failures = await passed(opening(lambda: stack.saver(**MODES[mode])))
+
+    assert (counts, failures) == (ALL, [])
+
+
+async def test_it_does_so_when_weak_reads_come_late_and_batches_are_left_unprocessed(
+    stack: Stack,
+) -> None:
+    def faulty(operation: str, params: dict[str, Any], call: Call) -> Any:  # noqa: ANN401 - botocore's own
+        return late(operation, params, lambda asked: unprocessed(operation, asked, call))
+
+    budget = RetryBudget(seconds=60, first_s=0.001, most_s=0.01)
+    with intercepted(faulty):
+        counts, failures = await passed(opening(lambda: stack.saver(budget=budget)))
 
     assert (counts, failures) == (ALL, [])
 

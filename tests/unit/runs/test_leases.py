@@ -129,7 +129,7 @@ async def test_a_watch_outlives_a_store_that_is_away() -> None:
     watch = JobWatch(jobs, FakeClock(), RunLimits(beat_s=0.001))
 
     watching = asyncio.create_task(watch.watch())
-    await asyncio.wait_for(jobs.looked_again.wait(), 10)
+    await asyncio.wait_for(jobs.looked_again.wait(), 60)
     watching.cancel()
 
     with pytest.raises(asyncio.CancelledError):

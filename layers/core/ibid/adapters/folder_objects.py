@@ -11,10 +11,9 @@ import asyncio
 import contextlib
 import os
 import re
-import shutil
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -73,20 +72,18 @@ class FolderObjects:
     ) -> int:
         path = self._file(key)
         unfinished = self._root / _UNFINISHED / uuid.uuid4().hex
-        file = await _in_thread(lambda: _open_new(unfinished))
+        file = await _in_thread(lambda: _open_new(unfinished), undo=_drop)
         try:
             size = await _copy(chunks, file, max_bytes)
             await _in_thread(lambda: _finish(file, path, place))
         finally:
-            await _in_thread(lambda: _drop(file, unfinished))
+            await _in_thread(lambda: _drop(file))
         return size
 
     async def get(self, key: str) -> AsyncIterator[bytes]:
         """Read an object in pieces of at most 1 MiB."""
         path = self._file(key)
-        file = await _in_thread(lambda: _open(path))
-        if file is None:
-            raise ObjectMissing(f"no object {key!r}")
+        file = await _in_thread(lambda: _open(path), undo=lambda file: file.close())
         try:
             while piece := await _in_thread(lambda: file.read(_PIECE_BYTES)):
                 yield piece
@@ -127,9 +124,11 @@ class FolderObjects:
         self._prune(path.parent)
 
     def _remove_tree(self, folder: Path) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(folder)
-        self._prune(folder.parent)
+        for at, names in _walk(folder, topdown=False):
+            for name in names:
+                (at / name).unlink(missing_ok=True)
+            self._prune(at)
+        self._prune(folder)
 
     def _prune(self, folder: Path) -> None:
         """Remove the folders that have become empty; a put that meets this makes them again."""
@@ -181,10 +180,11 @@ async def _copy(chunks: AsyncIterator[bytes], file: BinaryIO, max_bytes: int) ->
     return size
 
 
-def _open(path: Path) -> BinaryIO | None:
-    with contextlib.suppress(FileNotFoundError):
+def _open(path: Path) -> BinaryIO:
+    try:
         return path.open("rb")
-    return None
+    except FileNotFoundError:
+        raise ObjectMissing("there is no object under this key") from None
 
 
 def _open_new(path: Path) -> BinaryIO:
@@ -235,23 +235,33 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _drop(file: BinaryIO, unfinished: Path) -> None:
-    file.close()
-    unfinished.unlink(missing_ok=True)
+def _drop(file: BinaryIO) -> None:
+    with contextlib.suppress(OSError):  # a full disk: what is not written yet is not wanted
+        file.close()
+    Path(file.name).unlink(missing_ok=True)
 
 
 def _files(folder: Path) -> list[Path]:
-    # os.walk passes over a folder that is removed meanwhile
-    return [
-        Path(at, name)
-        for at, _, names in os.walk(folder)
-        for name in names
-        if name.endswith(_SUFFIX)
-    ]
+    return [at / name for at, names in _walk(folder) for name in names if name.endswith(_SUFFIX)]
 
 
-async def _in_thread(work: Callable[[], T]) -> T:
+def _walk(folder: Path, *, topdown: bool = True) -> Iterator[tuple[Path, list[str]]]:
+    """Yield each folder and its files, but for a folder that is removed meanwhile."""
+
+    def fail(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise error
+
+    for at, _, names in os.walk(folder, topdown=topdown, onerror=fail):
+        yield Path(at), names
+
+
+async def _in_thread(work: Callable[[], T], *, undo: Callable[[T], None] | None = None) -> T:
     """Run `work` in a thread; a cancelled caller still waits until the thread is done with it.
+
+    Args:
+        work: What may block.
+        undo: Takes what `work` gave to a caller that was cancelled meanwhile.
 
     Raises:
         ObjectStoreUnavailable: For an OSError.
@@ -260,7 +270,11 @@ async def _in_thread(work: Callable[[], T]) -> T:
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
-        await asyncio.wait([future])
+        while not future.done():
+            with contextlib.suppress(asyncio.CancelledError):  # of another cancellation
+                await asyncio.wait([future])
+        if undo and not future.exception():
+            undo(future.result())
         raise
     except OSError as error:
         raise ObjectStoreUnavailable(f"the object folder failed: {type(error).__name__}") from error

@@ -78,3 +78,13 @@ def test_of_many_cuts_the_last_fifty_are_kept() -> None:
         fence = fence.with_cut(Cut(token=token, heads={}, sealed=True))
 
     assert [fence.cuts[0].token, fence.cuts[-1].token, len(fence.cuts)] == [11, 60, 50]
+
+
+def test_cuts_of_hundreds_of_namespaces_stay_small_enough_for_an_item_and_the_last_stays() -> None:
+    fence = NO_FENCE
+    for token in range(1, 11):
+        heads = {f"child:{number}": "a" for number in range(600 if token == 10 else 200)}
+        fence = fence.with_cut(Cut(token=token, heads=heads, sealed=True))
+        assert sum(len(cut.heads) for cut in fence.cuts) <= 600
+
+    assert [cut.token for cut in fence.cuts] == [10]

@@ -27,7 +27,7 @@ class Session:
         self.batches.append([len(tokens) for tokens in ids])
         if len(ids) > 1:
             self.entered.set()
-            assert self.gate.wait(20)
+            assert self.gate.wait(60)
         return [array("f", [float(len(tokens))]) for tokens in ids]
 
 
@@ -65,7 +65,7 @@ async def test_a_query_waits_behind_no_passages() -> None:
         passages = asyncio.create_task(embedder.embed_passages(["one", "two"] * 50))
         await asyncio.to_thread(session.entered.wait, 20)
 
-        vector = await embedder.embed_query("query", timeout_s=20)
+        vector = await embedder.embed_query("query", timeout_s=60)
 
         assert not passages.done()
         session.gate.set()
@@ -93,7 +93,7 @@ async def test_prefixes_stand_before_the_texts() -> None:
     session = Session()
     async with opened(lambda: model(session, query="q: ", passage="passage: ")) as embedder:
         (passage,) = await embedder.embed_passages(["text"])
-        query = await embedder.embed_query("text", timeout_s=20)
+        query = await embedder.embed_query("text", timeout_s=60)
 
     assert (passage[0], query[0]) == (13, 7)
 
@@ -108,7 +108,7 @@ async def test_the_model_is_loaded_once_whoever_comes_first() -> None:
     async with opened(load) as embedder:
         assert loaded == []
         await asyncio.gather(
-            *(embedder.embed_query("q", timeout_s=20) for _ in range(5)),
+            *(embedder.embed_query("q", timeout_s=60) for _ in range(5)),
             embedder.embed_passages(["p"]),
             embedder.ready(),
         )
@@ -131,14 +131,14 @@ async def test_a_model_that_cannot_be_loaded_says_so_each_time() -> None:
     async with opened(load) as embedder:
         for _ in range(2):
             with pytest.raises(Misconfigured):
-                await embedder.embed_query("q", timeout_s=20)
+                await embedder.embed_query("q", timeout_s=60)
 
 
 async def test_a_query_that_takes_too_long_is_unavailable_and_the_next_one_works() -> None:
     release = threading.Event()
 
     def load() -> LoadedModel:
-        assert release.wait(20)
+        assert release.wait(60)
         return model(Session())
 
     async with opened(load) as embedder:
@@ -146,7 +146,7 @@ async def test_a_query_that_takes_too_long_is_unavailable_and_the_next_one_works
             await embedder.embed_query("q", timeout_s=0.01)
         release.set()
 
-        assert (await embedder.embed_query("q", timeout_s=20))[0] == 1
+        assert (await embedder.embed_query("q", timeout_s=60))[0] == 1
 
 
 async def test_a_foretold_signature_loads_nothing() -> None:

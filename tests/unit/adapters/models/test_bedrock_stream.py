@@ -21,7 +21,7 @@ class Stream:
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         yield from self._events
         self.waits.set()
-        self.more.wait(20)
+        self.more.wait(60)
 
     def close(self) -> None:
         self.closed.set()

@@ -36,6 +36,10 @@ ODD_IDS = [
     " ",
     "%",
     "a\nb",
+    "a\0b",
+    "../..",
+    "~fence",
+    "'; DROP TABLE checkpoints; --",
     7,
 ]
 
@@ -183,6 +187,24 @@ async def test_any_thread_id_is_one_thread(thread_id: object, tmp_path: Path) ->
         assert ids == [id_of(config)]
         assert await saver.aget_tuple(place(thread_id)) is None
         assert await listed(saver, place(f"{thread_id}x"))
+
+
+@pytest.mark.parametrize("ns", ["", ":::", "a|b:1", "$#", "🧵"])
+async def test_any_namespace_is_one_of_its_own(ns: str, tmp_path: Path) -> None:
+    async with opened(tmp_path) as saver:
+        config = await put(saver, place(ns=ns), values={"v": 1})
+        await put(saver, place(ns=f"{ns}x"))
+
+        assert (await the(saver, place(ns=ns))).config == config
+        assert await listed(saver, place(ns=ns)) == [id_of(config)]
+
+
+async def test_an_empty_thread_id_is_none(tmp_path: Path) -> None:
+    async with opened(tmp_path) as saver:
+        with pytest.raises(ValueError, match="thread_id"):
+            await saver.aget_tuple(place(""))
+        with pytest.raises(ValueError, match="thread_id"):
+            await put(saver, place(""))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)

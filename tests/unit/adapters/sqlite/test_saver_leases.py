@@ -1,11 +1,14 @@
 """One writer a thread: who may take a lease, and whose writes are kept."""
 
 import asyncio
+import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
 from langchain_core.runnables import RunnableConfig
 
+from ibid.adapters.sqlite import saver_leases as leases
 from ibid.adapters.sqlite.saver import EmbeddedSaver
 from ibid.domain.errors import (
     CheckpointFailed,
@@ -101,7 +104,7 @@ async def test_a_released_lease_is_worth_nothing_and_the_next_token_is_higher(
 
 async def test_a_lease_that_did_not_move_for_a_term_is_taken_away(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, monotonic=clock, lease_term_s=TERM_S) as saver:
+    async with opened(tmp_path, monotonic=clock, term_s=TERM_S) as saver:
         dead = await saver.take_lease("t", "me")
         written = await put(saver, under(dead))
         with pytest.raises(ThreadLeased):
@@ -123,9 +126,33 @@ async def test_a_lease_that_did_not_move_for_a_term_is_taken_away(tmp_path: Path
         await put(saver, under(lease))
 
 
+async def test_a_write_and_the_check_of_its_token_are_one_transaction(tmp_path: Path) -> None:
+    async with opened(tmp_path) as saver, opened(tmp_path) as other:
+        lease = await saver.take_lease("t", "me")
+        taken, go_on = threading.Event(), threading.Event()
+
+        def take_over(connection: sqlite3.Connection) -> None:
+            leases.release(connection, lease)
+            leases.take(connection, "t", "you", dead=None)
+            taken.set()
+            go_on.wait()
+
+        taking = asyncio.ensure_future(other._file.write(take_over))  # noqa: SLF001 - to be in its way
+        await asyncio.to_thread(taken.wait)
+        writing = asyncio.ensure_future(put(saver, under(lease)))  # begins before that is committed
+        while not saver._file._writer._work_queue.empty():  # noqa: ASYNC110, SLF001 - no other sign
+            await asyncio.sleep(0.001)
+        go_on.set()
+        await taking
+
+        with pytest.raises(CheckpointStale):
+            await writing
+        assert await listed(saver) == []
+
+
 async def test_a_lease_that_beats_is_never_taken_away(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, monotonic=clock, lease_term_s=TERM_S) as saver:
+    async with opened(tmp_path, monotonic=clock, term_s=TERM_S) as saver:
         lease = await saver.take_lease("t", "me")
 
         for _ in range(10):
@@ -141,8 +168,8 @@ async def test_no_clock_of_the_holder_is_asked(tmp_path: Path) -> None:
     ahead, behind = Clock(), Clock()
     behind.at = -1_000_000.0
     async with (
-        opened(tmp_path, monotonic=ahead, lease_term_s=TERM_S) as holder,
-        opened(tmp_path, monotonic=behind, lease_term_s=TERM_S) as other,
+        opened(tmp_path, monotonic=ahead, term_s=TERM_S) as holder,
+        opened(tmp_path, monotonic=behind, term_s=TERM_S) as other,
     ):
         await holder.take_lease("t", "me")
         ahead.at += 100 * TERM_S
@@ -156,7 +183,7 @@ async def test_no_clock_of_the_holder_is_asked(tmp_path: Path) -> None:
 
 async def test_a_lease_released_and_taken_anew_is_watched_anew(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, monotonic=clock, lease_term_s=TERM_S) as saver:
+    async with opened(tmp_path, monotonic=clock, term_s=TERM_S) as saver:
         first = await saver.take_lease("t", "me")
         with pytest.raises(ThreadLeased):
             await saver.take_lease("t", "you")
@@ -170,7 +197,7 @@ async def test_a_lease_released_and_taken_anew_is_watched_anew(tmp_path: Path) -
 
 async def test_leases_that_nobody_asks_for_any_more_are_not_watched(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, monotonic=clock, lease_term_s=TERM_S) as saver:
+    async with opened(tmp_path, monotonic=clock, term_s=TERM_S) as saver:
         for thread_id in ("a", "b"):
             await saver.take_lease(thread_id, "me")
             with pytest.raises(ThreadLeased):
@@ -240,7 +267,7 @@ async def test_a_leased_thread_is_no_target_of_a_copy(tmp_path: Path) -> None:
 
 
 async def test_the_block_form_beats_while_it_lasts_and_gives_back(tmp_path: Path) -> None:
-    async with opened(tmp_path, lease_term_s=0.03) as saver:
+    async with opened(tmp_path, term_s=0.03) as saver:
         async with saver.leased("t", "me") as lease, asyncio.timeout(30):
             await put(saver, under(lease))
             while rows(tmp_path, "SELECT beat FROM threads")[0][0] < 2:  # noqa: ASYNC110 - a file
@@ -250,7 +277,7 @@ async def test_the_block_form_beats_while_it_lasts_and_gives_back(tmp_path: Path
 
 
 async def test_the_block_form_says_at_its_end_that_the_lease_was_lost(tmp_path: Path) -> None:
-    async with opened(tmp_path, lease_term_s=0.03) as saver:
+    async with opened(tmp_path, term_s=0.03) as saver:
         with pytest.raises(LeaseLost):
             async with saver.leased("t", "me"):
                 rows(tmp_path, "UPDATE threads SET token = 99")

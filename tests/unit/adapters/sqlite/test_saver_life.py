@@ -1,5 +1,6 @@
 """How long threads live; how they are pruned, copied and deleted by run."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -22,12 +23,13 @@ from tests.unit.adapters.sqlite.saver_samples import (
 )
 
 TTL_S, PAUSE_TTL_S = 100.0, 1_000.0
+TTL, PAUSE_TTL = timedelta(seconds=TTL_S), timedelta(seconds=PAUSE_TTL_S)
 PAUSE = [("__interrupt__", ["which?"])]
 
 
 async def test_a_thread_lives_for_its_time_after_the_last_activity(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, now=clock, ttl_s=TTL_S) as saver:
+    async with opened(tmp_path, now=clock, ttl=TTL) as saver:
         config = await put(saver)
         clock.at += TTL_S - 1
         await saver.aput_writes(config, [("a", 1)], "task")
@@ -43,7 +45,7 @@ async def test_a_thread_lives_for_its_time_after_the_last_activity(tmp_path: Pat
 
 async def test_the_newest_checkpoint_never_goes_before_its_ancestors(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, now=clock, ttl_s=TTL_S) as saver:
+    async with opened(tmp_path, now=clock, ttl=TTL) as saver:
         first = await put(saver)
         clock.at += TTL_S - 1
         second = await put(saver, first)
@@ -56,7 +58,7 @@ async def test_the_newest_checkpoint_never_goes_before_its_ancestors(tmp_path: P
 
 async def test_a_pause_lives_as_long_as_a_pause_may_last(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, now=clock, ttl_s=TTL_S, pause_ttl_s=PAUSE_TTL_S) as saver:
+    async with opened(tmp_path, now=clock, ttl=TTL, pause_ttl=PAUSE_TTL) as saver:
         config = await put(saver)
         await saver.aput_writes(config, PAUSE, "task")
         clock.at += PAUSE_TTL_S - 1
@@ -71,7 +73,7 @@ async def test_a_pause_lives_as_long_as_a_pause_may_last(tmp_path: Path) -> None
 
 async def test_what_others_write_meanwhile_does_not_shorten_a_pause(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, now=clock, ttl_s=TTL_S, pause_ttl_s=PAUSE_TTL_S) as saver:
+    async with opened(tmp_path, now=clock, ttl=TTL, pause_ttl=PAUSE_TTL) as saver:
         config = await put(saver)
         await saver.aput_writes(config, PAUSE, "task")
 
@@ -85,7 +87,7 @@ async def test_what_others_write_meanwhile_does_not_shorten_a_pause(tmp_path: Pa
 async def test_a_pause_that_is_stored_before_its_checkpoint_counts(tmp_path: Path) -> None:
     clock = Clock()
     checkpoint_id = str(uuid6())
-    async with opened(tmp_path, now=clock, ttl_s=TTL_S, pause_ttl_s=PAUSE_TTL_S) as saver:
+    async with opened(tmp_path, now=clock, ttl=TTL, pause_ttl=PAUSE_TTL) as saver:
         await saver.aput_writes(place(checkpoint_id=checkpoint_id), PAUSE, "task")
         checkpoint = a_checkpoint()
         checkpoint["id"] = checkpoint_id
@@ -97,7 +99,7 @@ async def test_a_pause_that_is_stored_before_its_checkpoint_counts(tmp_path: Pat
 
 async def test_the_next_checkpoint_of_the_root_ends_a_pauses_time(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, now=clock, ttl_s=TTL_S, pause_ttl_s=PAUSE_TTL_S) as saver:
+    async with opened(tmp_path, now=clock, ttl=TTL, pause_ttl=PAUSE_TTL) as saver:
         config = await put(saver)
         await saver.aput_writes(config, PAUSE, "task")
 
@@ -109,7 +111,7 @@ async def test_the_next_checkpoint_of_the_root_ends_a_pauses_time(tmp_path: Path
 
 async def test_a_lease_that_beats_keeps_its_thread(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, now=clock, ttl_s=TTL_S) as saver:
+    async with opened(tmp_path, now=clock, ttl=TTL) as saver:
         lease = await saver.take_lease("t", "me")
         await put(saver, {"configurable": {**lease.configurable, "checkpoint_ns": ""}})
         clock.at += TTL_S - 1
@@ -123,7 +125,7 @@ async def test_a_writer_of_an_expired_thread_is_told_and_the_next_starts_anew(
     tmp_path: Path,
 ) -> None:
     clock = Clock()
-    async with opened(tmp_path, now=clock, ttl_s=TTL_S) as saver:
+    async with opened(tmp_path, now=clock, ttl=TTL) as saver:
         old = await saver.take_lease("t", "me")
         config: RunnableConfig = {"configurable": {**old.configurable, "checkpoint_ns": ""}}
         await put(saver, config)
@@ -142,7 +144,7 @@ async def test_a_writer_of_an_expired_thread_is_told_and_the_next_starts_anew(
 
 async def test_an_expired_threads_rows_never_come_back_with_a_new_one(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, now=clock, ttl_s=TTL_S) as saver:
+    async with opened(tmp_path, now=clock, ttl=TTL) as saver:
         await put_chain(saver, 3)
         clock.at += TTL_S
 
@@ -154,7 +156,7 @@ async def test_an_expired_threads_rows_never_come_back_with_a_new_one(tmp_path: 
 
 async def test_plain_reading_removes_an_expired_thread_too(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, now=clock, ttl_s=TTL_S) as saver:
+    async with opened(tmp_path, now=clock, ttl=TTL) as saver:
         await put(saver)
         clock.at += TTL_S
 
@@ -165,7 +167,7 @@ async def test_plain_reading_removes_an_expired_thread_too(tmp_path: Path) -> No
 
 async def test_a_sweep_removes_every_expired_thread_and_no_other(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, now=clock, ttl_s=TTL_S) as saver:
+    async with opened(tmp_path, now=clock, ttl=TTL) as saver:
         for number in range(120):  # more than one transaction removes
             config = await put(saver, place(f"old-{number}"), values={"v": "sesame"})
             await saver.aput_writes(config, [("a", "sesame")], "task")
@@ -197,7 +199,7 @@ async def test_a_time_to_live_that_comes_later_counts_from_the_next_checkpoint(
     clock = Clock()
     async with opened(tmp_path, now=clock) as saver:
         config = await put(saver)
-    async with opened(tmp_path, now=clock, ttl_s=TTL_S) as saver:
+    async with opened(tmp_path, now=clock, ttl=TTL) as saver:
         await saver.aput_writes(config, [("a", 1)], "task")
         clock.at += TTL_S
         assert await listed(saver) == [id_of(config)]
@@ -309,7 +311,7 @@ async def test_a_copy_has_all_and_goes_its_own_way(tmp_path: Path) -> None:
 
 async def test_a_copy_of_nothing_is_nothing(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, now=clock, ttl_s=TTL_S) as saver:
+    async with opened(tmp_path, now=clock, ttl=TTL) as saver:
         await put(saver)
         clock.at += TTL_S
 
@@ -321,7 +323,7 @@ async def test_a_copy_of_nothing_is_nothing(tmp_path: Path) -> None:
 
 async def test_a_copy_of_a_pause_lives_as_long_as_the_pause(tmp_path: Path) -> None:
     clock = Clock()
-    async with opened(tmp_path, now=clock, ttl_s=TTL_S, pause_ttl_s=PAUSE_TTL_S) as saver:
+    async with opened(tmp_path, now=clock, ttl=TTL, pause_ttl=PAUSE_TTL) as saver:
         config = await put(saver)
         await saver.aput_writes(config, PAUSE, "task")
         await saver.acopy_thread("t", "u")

@@ -7,7 +7,7 @@ from ibid.adapters.dynamodb.leases import Leases
 from ibid.adapters.dynamodb.packs import PARTITION, RANGE
 from ibid.adapters.dynamodb.parts import object_keys
 from ibid.adapters.dynamodb.reading import Reader
-from ibid.adapters.dynamodb.rows import Row, key_of, row_of
+from ibid.adapters.dynamodb.rows import Row, row_of
 from ibid.adapters.dynamodb.storage import Item, Storage
 from ibid.adapters.dynamodb.storing import RUN
 from ibid.adapters.dynamodb.tables import FIRST_OF_RUN, ORPHAN_THREAD, ORPHANS, RUNS
@@ -57,13 +57,13 @@ def prune(storage: Storage, reader: Reader, thread_id: str) -> None:
     root = keep[""].checkpoint_id if "" in keep else ""
     ended = {name for name, row in keep.items() if ":" in name and row.checkpoint_id < root}
     whole = {name for name, row in keep.items() if _DELTA in reader.metadata(row)}
-    kept = {row.checkpoint_id for name, row in keep.items() if name not in ended}
+    kept = {(name, row.checkpoint_id) for name, row in keep.items() if name not in ended}
     _delete_rows(
         storage,
         [
             row
             for row in reversed(rows)
-            if row.checkpoint_id not in kept and row.checkpoint_ns not in whole
+            if (row.checkpoint_ns, row.checkpoint_id) not in kept and row.checkpoint_ns not in whole
         ],
     )
     for name, row in keep.items():
@@ -87,7 +87,7 @@ def _delete_rows(storage: Storage, rows: Iterable[Row]) -> None:
         items = storage.writes_to(row.thread_id, row.checkpoint_id, row.checkpoint_ns)
         objects = [key for item in (row.item, *items) for key in object_keys(item)]
         storage.delete(storage.writes, [_key(item) for item in items])
-        storage.delete(storage.checkpoints, [key_of(row.thread_id, row.checkpoint_id)])
+        storage.delete(storage.checkpoints, [row.key()])
         if objects:
             storage.parts.delete(objects)
 
@@ -101,7 +101,7 @@ def _index(storage: Storage, row: Row) -> None:
     storage.connection.dynamodb(
         "update_item",
         TableName=storage.checkpoints,
-        Key=key_of(row.thread_id, row.checkpoint_id),
+        Key=row.key(),
         UpdateExpression=f"SET {FIRST_OF_RUN} = :run",
         ConditionExpression="attribute_exists(checkpoint_id)",
         ExpressionAttributeValues={":run": row.item[RUN]},

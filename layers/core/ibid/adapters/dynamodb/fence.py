@@ -11,11 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ibid.adapters.dynamodb.keys import FENCE_ROW
+from ibid.domain.errors import CheckpointCorrupt
 
 TOKEN = "token"  # noqa: S105 - an attribute's name
 SEALED = "sealed"
+IN_DOUBT = "in_doubt"
 
 _MOST_CUTS = 50  # of a thread: 50 crashes ago nobody is still about to write
+_MOST_HEADS = 500  # of all cuts: about 60 KB, where a thread has hundreds of subgraphs open
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +38,17 @@ class Cut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fence:
-    """A thread's lease and its history; token 0 is a thread that nobody ever leased."""
+    """A thread's lease and its history; token 0 is a thread that nobody ever leased.
+
+    `in_doubt` is a lease that was released while a write under it had no answer: it may arrive.
+    """
 
     token: int = 0
     owner: str = ""
     nonce: str = ""
     beat: int = 0
     held: bool = False
+    in_doubt: bool = False
     gone: bool = False
     cuts: tuple[Cut, ...] = ()
 
@@ -65,7 +72,10 @@ class Fence:
 
     def with_cut(self, cut: Cut) -> "Fence":
         """Return it with one more cut, the oldest dropped once there are many."""
-        return replace(self, cuts=(*self.cuts, cut)[-_MOST_CUTS:])
+        cuts = (*self.cuts, cut)[-_MOST_CUTS:]
+        while len(cuts) > 1 and sum(len(one.heads) for one in cuts) > _MOST_HEADS:
+            cuts = cuts[1:]
+        return replace(self, cuts=cuts)
 
     def _first_after(self, token: int) -> Cut | None:
         return next((cut for cut in self.cuts if cut.token > token), None)
@@ -90,13 +100,29 @@ def token_of(item: Mapping[str, Any]) -> int:
 
 
 def fence_of(item: Mapping[str, Any]) -> Fence:
-    """Read a fence row."""
+    """Read a fence row.
+
+    Raises:
+        CheckpointCorrupt: It can't be read.
+    """
+    try:
+        return _fence_of(item)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        thread_id = item.get("thread_id", {}).get("S", "")
+        raise CheckpointCorrupt(
+            f"the fence of thread {thread_id!r} can't be read: {type(error).__name__}",
+            thread_id=thread_id,
+        ) from error
+
+
+def _fence_of(item: Mapping[str, Any]) -> Fence:
     return Fence(
         token=token_of(item),
         owner=item["owner"]["S"],
         nonce=item["nonce"]["S"],
         beat=int(item["beat"]["N"]),
         held=item["held"]["BOOL"],
+        in_doubt=item.get(IN_DOUBT, {}).get("BOOL", False),
         gone=item["gone"]["BOOL"],
         cuts=tuple(_cut_of(one["M"]) for one in item["cuts"]["L"]),
     )
@@ -110,6 +136,7 @@ def attributes_of(fence: Fence) -> dict[str, Any]:
         "nonce": {"S": fence.nonce},
         "beat": {"N": str(fence.beat)},
         "held": {"BOOL": fence.held},
+        IN_DOUBT: {"BOOL": fence.in_doubt},
         "gone": {"BOOL": fence.gone},
         "cuts": {"L": [{"M": _cut_attributes(cut)} for cut in fence.cuts]},
     }

@@ -6,8 +6,22 @@ from urllib.parse import quote
 SEPARATOR = ":::"
 FENCE_ROW = "~fence"  # above every checkpoint id, so one query meets it and then the newest
 
-_PARTITION_BYTES = 2_048  # of DynamoDB
+PARTITION_BYTES = 2_048  # of DynamoDB
+_RANGE_BYTES = 1_024  # likewise
 _FOLDER_BYTES = 400  # an object's key ends at 1,024
+
+
+def checkpoint_range(checkpoint_id: str, checkpoint_ns: str) -> str:
+    """Return the range key of a checkpoint: its id, and after it the namespace of a subgraph.
+
+    So two namespaces may hold one id, and a thread's rows still sort by id.
+    """
+    if not checkpoint_ns:
+        return checkpoint_id
+    key = SEPARATOR.join([checkpoint_id, checkpoint_ns])
+    if len(key.encode()) <= _RANGE_BYTES:
+        return key
+    return SEPARATOR.join([checkpoint_id, hashlib.sha256(checkpoint_ns.encode()).hexdigest()])
 
 
 def writes_partition(thread_id: str, checkpoint_id: str, checkpoint_ns: str) -> str:
@@ -16,7 +30,7 @@ def writes_partition(thread_id: str, checkpoint_id: str, checkpoint_ns: str) -> 
     One too long for DynamoDB, which that version could never have written, is hashed.
     """
     key = SEPARATOR.join([thread_id, checkpoint_id, checkpoint_ns])
-    if len(key.encode()) <= _PARTITION_BYTES:
+    if len(key.encode()) <= PARTITION_BYTES:
         return key
     return SEPARATOR.join(["sha256", hashlib.sha256(key.encode()).hexdigest()])
 

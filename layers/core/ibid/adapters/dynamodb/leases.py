@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
-from ibid.adapters.dynamodb.fence import Cut, Fence, fence_of, is_fence
+from ibid.adapters.dynamodb.fence import IN_DOUBT, Cut, Fence, fence_of, is_fence
 from ibid.adapters.dynamodb.fence_rows import FenceRows
 from ibid.adapters.dynamodb.place import Place
 from ibid.adapters.dynamodb.storage import Storage
@@ -74,9 +74,15 @@ class Leases:
         if fence.held and not self._is_dead(thread_id, fence):
             raise _leased(thread_id, fence)
         mine = replace(
-            fence, token=fence.token + 1, owner=owner, nonce=uuid4().hex, beat=0, held=True
+            fence,
+            token=fence.token + 1,
+            owner=owner,
+            nonce=uuid4().hex,
+            beat=0,
+            held=True,
+            in_doubt=False,
         )
-        if fence.held or not fence.token:
+        if fence.held or fence.in_doubt or not fence.token:
             last = fence.cuts[-1] if fence.cuts else None
             heads: dict[str, str] = {}
             if last is not None and not last.sealed:  # its taker wrote nothing: it never returned
@@ -107,6 +113,8 @@ class Leases:
     def release(self, lease: Lease) -> None:
         """Give a lease back, once no write under it is under way in this process.
 
+        After a write that had no answer the next lease cuts this one off, as if it had died.
+
         Raises:
             LeaseLost: Another one holds it now, or the thread is gone: nothing that was written
                 since counts.
@@ -117,7 +125,9 @@ class Leases:
             lease.thread_id, lease.token, timeout_s=2 * connection.budget.seconds
         ):
             raise StoreUnavailable(f"a write to thread {lease.thread_id!r} has no answer yet")
-        self._change(lease, "SET held = :no", {":no": {"BOOL": False}}, held=False)
+        doubt = connection.is_in_doubt(lease.thread_id, lease.token)
+        values = {":no": {"BOOL": False}, ":doubt": {"BOOL": doubt}}
+        self._change(lease, f"SET held = :no, {IN_DOUBT} = :doubt", values, held=False)
         self._end(lease.thread_id, lease.token)
 
     def permit(self, place: Place) -> int:
@@ -184,6 +194,7 @@ class Leases:
         raise LeaseLost(f"the lease on thread {lease.thread_id!r} is over")
 
     def _end(self, thread_id: str, token: int) -> None:
+        self._storage.connection.settle(thread_id, token)
         self._confirmed.pop((thread_id, token), None)
         self._over[thread_id, token] = None
         if len(self._over) > _REMEMBERED:

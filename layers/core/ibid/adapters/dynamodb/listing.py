@@ -13,7 +13,7 @@ from ibid.adapters.dynamodb.place import place_of
 from ibid.adapters.dynamodb.reading import Reader
 from ibid.adapters.dynamodb.rows import Row
 from ibid.adapters.dynamodb.storage import Storage
-from ibid.domain.errors import ThreadGone
+from ibid.domain.errors import CheckpointCorrupt, ThreadGone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +81,15 @@ def _all(storage: Storage, reader: Reader, wanted: Listing) -> Iterator[Checkpoi
     for fence, row in _rows(storage, wanted):
         if not wanted.wants(row):
             continue
-        if wanted.metadata and not wanted.accepts(reader.metadata(row)):
-            continue
-        yield reader.tuple(row, reader.counting_writes(fence, row))
+        try:
+            if wanted.metadata and not wanted.accepts(reader.metadata(row)):
+                continue
+            found = reader.tuple(row, reader.counting_writes(fence, row))
+        except CheckpointCorrupt:
+            if storage.row(row.thread_id, row.checkpoint_id, row.checkpoint_ns) is not None:
+                raise
+            continue  # it was deleted meanwhile
+        yield found
 
 
 def _rows(storage: Storage, wanted: Listing) -> Iterator[tuple[Fence, Row]]:

@@ -7,9 +7,14 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from ibid.adapters.dynamodb.connection import Connection
-from ibid.adapters.dynamodb.keys import thread_folder
+from ibid.adapters.dynamodb.keys import checkpoint_range, thread_folder
 from ibid.adapters.dynamodb.retries import code_of
-from ibid.domain.errors import CheckpointCorrupt, CheckpointTooLarge
+from ibid.domain.errors import (
+    CheckpointCorrupt,
+    CheckpointTooLarge,
+    Misconfigured,
+    StoreUnavailable,
+)
 
 _DELETED_AT_ONCE = 1_000
 _MISSING = frozenset({"NoSuchKey", "404"})
@@ -39,7 +44,9 @@ class Parts:
         self._bucket = bucket
         self._prefix = prefix
 
-    def offload(self, data: bytes, *, thread_id: str, checkpoint_id: str) -> dict[str, Any]:
+    def offload(
+        self, data: bytes, *, thread_id: str, checkpoint_ns: str, checkpoint_id: str
+    ) -> dict[str, Any]:
         """Put the bytes into an object, and return the attribute value that points to it.
 
         The key holds the digest: the same put twice is the same object, and never another's.
@@ -56,7 +63,9 @@ class Parts:
                 checkpoint_id=checkpoint_id,
             )
         digest = hashlib.sha256(data)
-        place = hashlib.sha256(checkpoint_id.encode()).hexdigest()[:16]
+        place = hashlib.sha256(checkpoint_range(checkpoint_id, checkpoint_ns).encode()).hexdigest()[
+            :16
+        ]
         key = f"{thread_folder(self._prefix, thread_id)}{place}-{digest.hexdigest()}"
         self._connection.s3("put_object", Bucket=self._bucket, Key=key, Body=data)
         pointer = {
@@ -72,14 +81,13 @@ class Parts:
         Raises:
             CheckpointCorrupt: The object is gone, or not the one that was put.
             StoreUnavailable: S3 gave no answer.
+            Misconfigured: It lies in an object, and there is no bucket.
         """
         if "B" in value:
             return bytes(value["B"])
         pointer = value["M"]
-        key = pointer["key"]["S"]
         try:
-            found = self._connection.s3("get_object", Bucket=self._bucket, Key=key)
-            data = bytes(found["Body"].read())
+            data = self._connection.s3_body(Bucket=self._named_bucket(), Key=pointer["key"]["S"])
         except ClientError as error:
             if code_of(error) not in _MISSING:
                 raise
@@ -91,24 +99,33 @@ class Parts:
     def renew(self, item: Mapping[str, Any]) -> None:
         """Start the life of an item's objects anew."""
         for key in object_keys(item):
+            bucket = self._named_bucket()
             self._connection.s3(
                 "copy_object",
-                Bucket=self._bucket,
+                Bucket=bucket,
                 Key=key,
-                CopySource={"Bucket": self._bucket, "Key": key},
+                CopySource={"Bucket": bucket, "Key": key},
                 MetadataDirective="REPLACE",
             )
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Delete objects; those that are gone already are no error."""
-        left = list(keys)
+        """Delete objects; those that are gone already are no error.
+
+        Raises:
+            StoreUnavailable: Some were left until the budget was used up.
+        """
+        left, waits = list(keys), self._connection.budget.waits()
         while left:
             some, left = left[:_DELETED_AT_ONCE], left[_DELETED_AT_ONCE:]
-            self._connection.s3(
+            done = self._connection.s3(
                 "delete_objects",
-                Bucket=self._bucket,
+                Bucket=self._named_bucket(),
                 Delete={"Objects": [{"Key": key} for key in some], "Quiet": True},
             )
+            undone = [one["Key"] for one in done.get("Errors", [])]
+            if undone and not waits.wait():
+                raise StoreUnavailable(f"{len(undone) + len(left)} objects were not deleted")
+            left = [*undone, *left]
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete every object of a thread, also one that no item points to."""
@@ -120,6 +137,11 @@ class Parts:
             self.delete(one["Key"] for one in page.get("Contents", []))
             if not page.get("IsTruncated"):
                 return
+
+    def _named_bucket(self) -> str:
+        if self._bucket is None:
+            raise Misconfigured("a part lies in S3; name its bucket in the saver's `bucket`")
+        return self._bucket
 
 
 def _corrupt(fault: str, thread_id: str, checkpoint_id: str) -> CheckpointCorrupt:

@@ -6,6 +6,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 
+from ibid.adapters.dynamodb.keys import PARTITION_BYTES
 from ibid.domain.leases import FENCE
 
 SEEN = "__ibid_seen"  # a reader without a lease saw that the thread has a fence
@@ -29,12 +30,14 @@ def place_of(config: RunnableConfig | None) -> Place:
     """Read a config.
 
     Raises:
-        ValueError: It names no thread.
+        ValueError: It names no thread, or one whose id no key can hold.
     """
     configurable: Mapping[str, Any] = (config or {}).get("configurable") or {}
     thread_id = configurable.get("thread_id")
     if thread_id is None or thread_id == "":
         raise ValueError("configurable has no thread_id")
+    if len(str(thread_id).encode()) > PARTITION_BYTES:
+        raise ValueError(f"thread_id takes more than {PARTITION_BYTES} bytes")
     checkpoint_id = configurable.get("checkpoint_id")
     return Place(
         thread_id=str(thread_id),

@@ -10,7 +10,7 @@ from ibid.adapters.dynamodb.fence import SEALED, Fence, token_of
 from ibid.adapters.dynamodb.packs import Task, in_order, part_names, tasks_of
 from ibid.adapters.dynamodb.rows import CHECKPOINT, METADATA, Row
 from ibid.adapters.dynamodb.storage import Item, Storage
-from ibid.domain.errors import CheckpointCorrupt
+from ibid.domain.errors import CheckpointCorrupt, IbidError
 
 
 class Reader:
@@ -43,11 +43,11 @@ class Reader:
         """
         load = self._storage.parts.load
         ids = {"thread_id": row.thread_id, "checkpoint_id": row.checkpoint_id}
-        parts = {
-            at: {name: load(item[name], **ids) for name in part_names(item)}
-            for at, item in enumerate(items)
-        }
         with _Whole(row):
+            parts = {
+                at: {name: load(item[name], **ids) for name in part_names(item)}
+                for at, item in enumerate(items)
+            }
             return tasks_of(items, parts)
 
     def metadata(self, row: Row) -> Mapping[str, Any]:
@@ -85,19 +85,20 @@ class Reader:
 
     def _value(self, row: Row, part: str) -> Any:  # noqa: ANN401 - what the serializer gives
         with _Whole(row):
-            value, kind = row.item[part], row.kind(part)
-        data = self._storage.parts.load(
-            value, thread_id=row.thread_id, checkpoint_id=row.checkpoint_id
-        )
-        with _Whole(row):
-            value = self._serde.loads_typed((kind, data))
+            data = self._storage.parts.load(
+                row.item[part], thread_id=row.thread_id, checkpoint_id=row.checkpoint_id
+            )
+            value = self._serde.loads_typed((row.kind(part), data))
             if part == CHECKPOINT and value["id"] != row.checkpoint_id:
                 raise ValueError("another checkpoint's")
             return value if part == CHECKPOINT else dict(value)
 
 
 class _Whole:
-    """Turns whatever a serializer, a cipher or a missing attribute raises into one named error."""
+    """Turns whatever a serializer, a cipher or a missing attribute raises into one named error.
+
+    What has a name of Ibid's already keeps it.
+    """
 
     def __init__(self, row: Row) -> None:
         self._row = row
@@ -106,7 +107,7 @@ class _Whole:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception):
+        if isinstance(error, Exception) and not isinstance(error, IbidError):
             raise CheckpointCorrupt(
                 f"checkpoint {self._row.checkpoint_id!r} of thread {self._row.thread_id!r} "
                 f"can't be read: {type(error).__name__}",

@@ -8,7 +8,7 @@ from ibid.adapters.dynamodb.expiry import TTL
 from ibid.adapters.dynamodb.fence import fence_key
 from ibid.adapters.dynamodb.packs import PARTITION, RANGE
 from ibid.adapters.dynamodb.retries import code_of
-from ibid.adapters.dynamodb.rows import Row, key_of
+from ibid.adapters.dynamodb.rows import Row
 from ibid.adapters.dynamodb.storage import Item, Storage
 
 
@@ -22,7 +22,7 @@ def renew(storage: Storage, rows: Sequence[Row]) -> None:
     """
     for row in rows:
         storage.parts.renew(row.item)
-        _renew(storage, storage.checkpoints, key_of(row.thread_id, row.checkpoint_id))
+        _renew(storage, storage.checkpoints, row.key())
         for item in storage.writes_to(row.thread_id, row.checkpoint_id, row.checkpoint_ns):
             storage.parts.renew(item)
             _renew(storage, storage.writes, {PARTITION: item[PARTITION], RANGE: item[RANGE]})

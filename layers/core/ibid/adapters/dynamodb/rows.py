@@ -7,8 +7,11 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 
 from ibid.adapters.dynamodb.fence import token_of
+from ibid.adapters.dynamodb.keys import checkpoint_range
 
 CHECKPOINT, METADATA = "checkpoint", "metadata"
+
+_ID = "id"  # of a subgraph's checkpoint, whose key holds the namespace, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,10 @@ class Row:
     checkpoint_ns: str
     parent_id: str | None
     token: int
+
+    def key(self) -> dict[str, Any]:
+        """Return its key in the table."""
+        return {name: self.item[name] for name in ("thread_id", "checkpoint_id")}
 
     def config(self) -> RunnableConfig:
         """Return the config that names it."""
@@ -57,16 +64,17 @@ def row_of(item: Mapping[str, Any]) -> Row:
     return Row(
         item=item,
         thread_id=item["thread_id"]["S"],
-        checkpoint_id=item["checkpoint_id"]["S"],
+        checkpoint_id=item.get(_ID, item["checkpoint_id"])["S"],
         checkpoint_ns=item.get("checkpoint_ns", {}).get("S", ""),
         parent_id=item.get("parent_checkpoint_id", {}).get("S"),
         token=token_of(item),
     )
 
 
-def key_of(thread_id: str, checkpoint_id: str) -> dict[str, Any]:
+def key_of(thread_id: str, checkpoint_id: str, checkpoint_ns: str) -> dict[str, Any]:
     """Return a checkpoint's key."""
-    return {"thread_id": {"S": thread_id}, "checkpoint_id": {"S": checkpoint_id}}
+    key = checkpoint_range(checkpoint_id, checkpoint_ns)
+    return {"thread_id": {"S": thread_id}, "checkpoint_id": {"S": key}}
 
 
 def item_of(
@@ -89,13 +97,15 @@ def item_of(
         metadata: Likewise.
     """
     item = {
-        **key_of(thread_id, checkpoint_id),
+        **key_of(thread_id, checkpoint_id, checkpoint_ns),
         "checkpoint_ns": {"S": checkpoint_ns},
         "parent_checkpoint_id": {"NULL": True} if parent_id is None else {"S": parent_id},
         "type": {"S": checkpoint[0]},
         CHECKPOINT: checkpoint[1],
         METADATA: metadata[1],
     }
+    if checkpoint_ns:
+        item[_ID] = {"S": checkpoint_id}
     if metadata[0] != checkpoint[0]:
         item[f"{METADATA}_type"] = {"S": metadata[0]}
     return item

@@ -12,7 +12,7 @@ from ibid.adapters.dynamodb.fence import NO_FENCE, Fence, fence_of, is_fence
 from ibid.adapters.dynamodb.keys import writes_partition
 from ibid.adapters.dynamodb.packs import PARTITION
 from ibid.adapters.dynamodb.parts import Parts
-from ibid.adapters.dynamodb.rows import Row, row_of
+from ibid.adapters.dynamodb.rows import Row, key_of, row_of
 from ibid.domain.errors import Misconfigured, StoreUnavailable
 
 Item = Mapping[str, Any]
@@ -117,12 +117,12 @@ class Storage:
                 return sorted(found)
             params = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
 
-    def row(self, thread_id: str, checkpoint_id: str) -> Row | None:
+    def row(self, thread_id: str, checkpoint_id: str, checkpoint_ns: str) -> Row | None:
         """Return a row by its id, whether it counts or not; strongly consistent."""
         found = self.connection.dynamodb(
             "get_item",
             TableName=self.checkpoints,
-            Key={"thread_id": {"S": thread_id}, "checkpoint_id": {"S": checkpoint_id}},
+            Key=key_of(thread_id, checkpoint_id, checkpoint_ns),
             ConsistentRead=True,
         )
         return row_of(found["Item"]) if "Item" in found else None

@@ -158,7 +158,10 @@ class Store:
         def offload() -> int:
             name = left.pop(0)
             parts[name] = self._storage.parts.offload(
-                data[name], thread_id=target.thread_id, checkpoint_id=target.checkpoint_id
+                data[name],
+                thread_id=target.thread_id,
+                checkpoint_ns=target.checkpoint_ns,
+                checkpoint_id=target.checkpoint_id,
             )
             return len(data[name]) - _POINTER
 

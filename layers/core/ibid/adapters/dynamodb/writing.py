@@ -8,6 +8,7 @@ from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, get_checkp
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from ibid.adapters.checkpoints.ids import is_above
+from ibid.adapters.dynamodb.keys import FENCE_ROW
 from ibid.adapters.dynamodb.packs import Slot, folded
 from ibid.adapters.dynamodb.place import place_of
 from ibid.adapters.dynamodb.rows import config_of
@@ -26,8 +27,11 @@ def write_checkpoint(
 
     Raises:
         CheckpointStale: Its id is not above its parent's; see `ids`.
+        ValueError: Its id would sort above the thread's fence.
     """
     place, checkpoint_id = place_of(config), checkpoint["id"]
+    if checkpoint_id >= FENCE_ROW:
+        raise ValueError(f"checkpoint id {checkpoint_id!r} does not sort below {FENCE_ROW!r}")
     if place.checkpoint_id is not None and not is_above(checkpoint_id, place.checkpoint_id):
         raise CheckpointStale(
             f"checkpoint {checkpoint_id!r} of thread {place.thread_id!r} would sort below its "

@@ -13,6 +13,7 @@ It differs from its base in this:
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
@@ -80,9 +81,9 @@ class EmbeddedSaver(SaverWork, AsyncSqliteSaver):
         path: Path,
         *,
         serde: SerializerProtocol | None = None,
-        ttl_s: float | None = None,
-        pause_ttl_s: float | None = None,
-        lease_term_s: float = 15.0,
+        ttl: timedelta | None = None,
+        pause_ttl: timedelta | None = None,
+        term_s: float = 15.0,
         busy_s: float = 5.0,
         now: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
@@ -93,9 +94,9 @@ class EmbeddedSaver(SaverWork, AsyncSqliteSaver):
             path: Of the file; SQLite keeps two more beside it.
             serde: Packs values; None for one that allows only LangGraph's safe types. LangGraph's
                 own two are made to compress, before they encrypt.
-            ttl_s: Seconds without activity after which a thread expires, above 0; None: never.
-            pause_ttl_s: The same for a thread that waits for an answer; None for `ttl_s`.
-            lease_term_s: Seconds that a lease must be watched unmoved before it is dead, above 0.
+            ttl: From a thread's last activity to its end, above 0; None keeps it.
+            pause_ttl: The same for a thread that waits for an answer; None for `ttl`.
+            term_s: Seconds that a lease must be watched unmoved before it is dead, above 0.
             busy_s: Seconds to wait while another process writes, above 0.
             now: Seconds since 1970.
             monotonic: Seconds on a clock that never goes back.
@@ -117,8 +118,8 @@ class EmbeddedSaver(SaverWork, AsyncSqliteSaver):
                 if serde is None
                 else compressing(serde)
             ),
-            lifetime=Lifetime(ttl_s=ttl_s, pause_ttl_s=pause_ttl_s or ttl_s, now=now),
-            watch=Watch(term_s=lease_term_s, monotonic=monotonic),
+            lifetime=Lifetime(ttl=ttl, pause_ttl=pause_ttl or ttl, now=now),
+            watch=Watch(term_s=term_s, monotonic=monotonic),
         )
 
     @classmethod

@@ -1,7 +1,6 @@
 """The checkpoint file: `Database`, for plain calls too, and for processes that fork."""
 
 import asyncio
-import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -12,56 +11,35 @@ from typing import TypeVar
 
 from ibid.adapters.sqlite.database import Database, Work
 from ibid.adapters.sqlite.migrations import Step
+from ibid.adapters.sqlite.saver_forks import gate
 from ibid.adapters.sqlite.saver_schema import adopt
 from ibid.domain.errors import StoreUnavailable
 
 T = TypeVar("T")
 
-# What a fork left behind. SQLite forbids a child to touch its parent's connections, and to close
-# one is to touch it, so nothing may ever collect them.
-_left_behind: list[tuple[Executor, Executor, list[sqlite3.Connection], threading.local]] = []
-
 
 class SaverFile(Database):
     """A file whose transactions belong to no event loop; see `Database`.
 
-    `write_now`, `erase_now` and `read_now` block the calling thread. A child process that was
-    forked with the file open gets threads and connections of its own at its first call.
+    `write_now`, `erase_now` and `read_now` block the calling thread. After a fork both processes
+    use the file.
     """
 
     def __init__(self, path: Path, *, busy_s: float, readers: int) -> None:
         super().__init__(path, busy_s=busy_s, readers=readers)
         self._reader_count = readers
-        self._process = os.getpid()
-
-    async def write(self, work: Work[T]) -> T:
-        """Do as `Database.write`."""
-        self._leave_parent()
-        return await super().write(work)
-
-    async def erase(self, work: Work[T]) -> T:
-        """Do as `Database.erase`."""
-        self._leave_parent()
-        return await super().erase(work)
-
-    async def read(self, work: Work[T]) -> T:
-        """Do as `Database.read`."""
-        self._leave_parent()
-        return await super().read(work)
+        gate.admit(self)
 
     def write_now(self, work: Work[T]) -> T:
         """Do as `write`, and block."""
-        self._leave_parent()
         return self._wait(self._writer, lambda: self._write(work))
 
     def erase_now(self, work: Work[T]) -> T:
         """Do as `erase`, and block."""
-        self._leave_parent()
         return self._wait(self._writer, lambda: self._erase(work))
 
     def read_now(self, work: Work[T]) -> T:
         """Do as `read`, and block."""
-        self._leave_parent()
         return self._wait(self._readers, lambda: self._read(work))
 
     async def _submit(self, executor: Executor, work: Callable[[], T]) -> T:
@@ -74,17 +52,23 @@ class SaverFile(Database):
         with _failures():
             return future.result()
 
-    def _leave_parent(self) -> None:
-        if self._process == os.getpid():
-            return
-        _left_behind.append((self._writer, self._readers, self._connections, self._of_thread))
+    def leave(self) -> None:
+        """Close all connections; each thread opens another one when it needs it."""
+        self._of_thread = threading.local()
+        while self._connections:
+            self._connections.pop().close()
+
+    def come_to(self) -> None:
+        """Get threads, in a child process, where the parent's are not."""
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="ibid-saver-writer")
         self._readers = ThreadPoolExecutor(
             self._reader_count, thread_name_prefix="ibid-saver-reader"
         )
-        self._connections = []
-        self._of_thread = threading.local()
-        self._process = os.getpid()
+
+    def _close(self) -> None:
+        self._writer.shutdown()
+        self._readers.shutdown()
+        gate.dismiss(self)
 
     def _create(self, steps: Sequence[Step], application_id: int) -> None:
         if self._path.is_file():
@@ -95,7 +79,7 @@ class SaverFile(Database):
 
 def _submitted(executor: Executor, work: Callable[[], T]) -> Future[T]:
     try:
-        return executor.submit(work)
+        return executor.submit(gate.run, work)
     except RuntimeError as error:  # how an executor says that it was shut down
         raise StoreUnavailable("the checkpoint file is closed") from error
 
@@ -104,6 +88,7 @@ def _submitted(executor: Executor, work: Callable[[], T]) -> Future[T]:
 def _failures() -> Iterator[None]:
     try:
         yield
-    except sqlite3.Error as error:  # without its text, which may quote what was to be written
+    # without its text, which may quote what was to be written; one that quotes damage is no text
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         name = getattr(error, "sqlite_errorname", type(error).__name__)
         raise StoreUnavailable(f"the checkpoint file failed with {name}") from error

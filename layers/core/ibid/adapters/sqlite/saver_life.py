@@ -9,6 +9,7 @@ sweep or when somebody asks for its newest state.
 import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 
 from langgraph.checkpoint.serde.types import INTERRUPT
 
@@ -25,24 +26,24 @@ class Lifetime:
     """How long a thread lives after the last activity.
 
     Attributes:
-        ttl_s: Seconds, above 0; None for ever.
-        pause_ttl_s: Seconds that a pause may last, at least `ttl_s`.
+        ttl: Above 0; None for ever.
+        pause_ttl: How long a pause may last; less than `ttl` counts as that.
         now: Seconds since 1970.
     """
 
-    ttl_s: float | None
-    pause_ttl_s: float | None
+    ttl: timedelta | None
+    pause_ttl: timedelta | None
     now: Callable[[], float]
 
     def end(self) -> float | None:
         """Return when a thread that is active now expires; None for never."""
-        return None if self.ttl_s is None else self.now() + self.ttl_s
+        return None if self.ttl is None else self.now() + self.ttl.total_seconds()
 
     def pause_end(self) -> float | None:
         """Return when a thread that pauses now expires; None for never."""
-        if self.ttl_s is None or self.pause_ttl_s is None:
+        if self.ttl is None or self.pause_ttl is None:
             return None
-        return self.now() + max(self.ttl_s, self.pause_ttl_s)
+        return self.now() + max(self.ttl, self.pause_ttl).total_seconds()
 
 
 def touch(

@@ -93,7 +93,7 @@ def put(connection: sqlite3.Connection, row: PackedCheckpoint) -> None:
             row.packed,
             row.metadata,
             row.run_id,
-            _digest(row.kind, row.packed, row.metadata),
+            _digest(row.place.ns, row.place.id, row.parent_id, row.kind, row.packed, row.metadata),
         ),
     )
 
@@ -135,7 +135,10 @@ def put_writes(
                 write.kind,
                 write.packed,
                 run_id,
-                _digest(write.channel, write.kind, write.packed),
+                _digest(
+                    *(place.ns, place.id, task_id, task_path, str(write.number)),
+                    *(write.channel, write.kind, write.packed),
+                ),
             )
             for write in writes
         ],
@@ -173,8 +176,8 @@ def load(
 def is_damage(error: BaseException | None) -> bool:
     """Tell if an error of SQLite's says that the file is not as it was written."""
     name = getattr(error, "sqlite_errorname", None)
-    if name is None:  # Python's own: it can't read a text
-        return isinstance(error, sqlite3.OperationalError)
+    if name is None:  # Python's own: it can't read a text, be it SQLite's message
+        return isinstance(error, sqlite3.OperationalError | UnicodeDecodeError)
     return str(name).startswith(_DAMAGED)
 
 
@@ -184,8 +187,8 @@ def _load(
     key = (place.thread_id, place.ns, place.id)
     row = connection.execute(
         """
-        SELECT parent_checkpoint_id, type, CAST(checkpoint AS BLOB) AS checkpoint,
-            CAST(metadata AS BLOB) AS metadata, digest
+        SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, type,
+            CAST(checkpoint AS BLOB) AS checkpoint, CAST(metadata AS BLOB) AS metadata, digest
         FROM checkpoints
         WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?
         """,
@@ -200,19 +203,21 @@ def _load(
         "checkpoint",
         kind=row["type"],
         packed=row["checkpoint"],
-        digests=(row["digest"], _digest(row["type"], row["checkpoint"], row["metadata"])),
+        digests=_digests(row),
     )
     if not isinstance(checkpoint, dict) or "channel_values" not in checkpoint:
         _corrupt(place, "the checkpoint is none")
     rows = connection.execute(
         """
-        SELECT task_id, task_path, idx, channel, type, CAST(value AS BLOB) AS value, digest
+        SELECT checkpoint_ns, checkpoint_id, task_id, task_path, CAST(idx AS TEXT) AS number,
+            channel, type, CAST(value AS BLOB) AS value, digest
         FROM writes
         WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ?
         """,
         key,
     ).fetchall()
-    rows.sort(key=lambda found: writes_sort_key(found["task_path"], found["task_id"], found["idx"]))
+    writes = [(found, _write(serde, place, found)) for found in rows]
+    writes.sort(key=lambda pair: _order(pair[0]))
     parent = row["parent_checkpoint_id"]
     return CheckpointTuple(
         config=config_of(place),
@@ -221,7 +226,7 @@ def _load(
         parent_config=(
             config_of(Place(thread_id=place.thread_id, ns=place.ns, id=parent)) if parent else None
         ),
-        pending_writes=[_write(serde, place, found) for found in rows],
+        pending_writes=[write for _, write in writes],
     )
 
 
@@ -304,9 +309,14 @@ def read_metadata(stored: bytes | None, place: Place) -> dict[str, Any]:
     return metadata
 
 
+def _order(row: sqlite3.Row) -> tuple[Any, ...]:
+    return writes_sort_key(row["task_path"], row["task_id"], int(row["number"]))
+
+
 def _write(serde: SerializerProtocol, place: Place, row: sqlite3.Row) -> PendingWrite:
-    digests = (row["digest"], _digest(row["channel"], row["type"], row["value"]))
-    value = _unpack(serde, place, "a write", kind=row["type"], packed=row["value"], digests=digests)
+    value = _unpack(
+        serde, place, "a write", kind=row["type"], packed=row["value"], digests=_digests(row)
+    )
     return row["task_id"], row["channel"], value
 
 
@@ -334,6 +344,12 @@ def _corrupt(place: Place, fault: str, cause: Exception | None = None) -> NoRetu
     if cause is not None:
         msg += f" ({type(cause).__name__})"
     raise CheckpointCorrupt(msg, thread_id=place.thread_id, checkpoint_id=place.id) from cause
+
+
+def _digests(row: sqlite3.Row) -> tuple[int | None, int]:
+    """Return the digest in a row that ends with it, and that of the columns before it."""
+    *parts, digest = tuple(row)
+    return digest, _digest(*parts)
 
 
 def _digest(*parts: str | bytes | None) -> int:

@@ -238,9 +238,15 @@ def pruning(thread_id: str, strategy: str) -> Work[None]:
 
 
 def named(config: RunnableConfig) -> tuple[str, str, str | None]:
-    """Return the thread, the namespace and the checkpoint id, None for the newest."""
+    """Return the thread, the namespace and the checkpoint id, None for the newest.
+
+    Raises:
+        ValueError: The thread's id is empty.
+    """
     configurable = config["configurable"]
     thread_id = str(configurable["thread_id"])
+    if not thread_id:
+        raise ValueError("`thread_id` is empty")
     return thread_id, configurable.get("checkpoint_ns") or "", get_checkpoint_id(config) or None
 
 
