@@ -31,7 +31,7 @@ async def _die() -> None:
 
 
 async def _run(file: str, run: str, answer: list[str], *, dies: bool) -> dict[str, object]:
-    saver = await EmbeddedSaver.open(Path(file), lease_term_s=TERM_S)
+    saver = await EmbeddedSaver.open(Path(file), term_s=TERM_S)
     graph = build_answer_graph(clarify=True, checkpointer=saver)
     model = ScriptedModel(["It ", _die] if dies else ["It ", "is [1]."])
     search = FakePassageSearch(TIED)

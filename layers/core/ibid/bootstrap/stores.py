@@ -83,8 +83,8 @@ async def _embedded(settings: Settings, last: timedelta, stack: AsyncExitStack) 
     stack.push_async_callback(records.close)
     saver = await EmbeddedSaver.open(
         settings.data / "checkpoints.sqlite",
-        ttl_s=last.total_seconds(),
-        lease_term_s=settings.lease_term_s,
+        ttl=last,
+        term_s=settings.lease_term_s,
     )
     stack.push_async_callback(saver.close)
     return Stores(records=records, saver=saver, tidy=saver.sweep)

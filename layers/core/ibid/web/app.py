@@ -12,6 +12,7 @@ from ibid.web import (
     conversations,
     feedback,
     health,
+    internal_events,
     jobs,
     messages,
     projects,
@@ -57,11 +58,12 @@ def make_app(services: Services) -> FastAPI:
         async with services.lifespan():
             yield
 
+    modules = (*MODULES, internal_events) if services.queue_events else MODULES
     app = IbidApp(
         title="Ibid",
         summary="Answers questions about a team's code and documents with checked citations.",
         version=services.version,
-        routes=[route for module in MODULES for route in module.router.routes],
+        routes=[route for module in modules for route in module.router.routes],
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from ibid.domain.conversations import Run
 from ibid.domain.projects import Project
 from ibid.runs.engine import LiveRun, NewTurn
 from ibid.web.access import Caller, Given, OwnConversation
@@ -92,5 +93,9 @@ async def ask(
 async def begin_run(turn: Turn, services: Given, claim: Held) -> Response:
     """Answer a question in the background: nobody need read it, so `onDisconnect` says nothing."""
     unattended = replace(turn, attended=False, on_disconnect="continue")
-    run = await services.engine.start(unattended, services.work(turn.project))
+    run: LiveRun | Run
+    if services.queue is None:
+        run = await services.engine.start(unattended, services.work(turn.project))
+    else:
+        run = await services.engine.enqueue(unattended, services.queue)
     return begun_answer((await begun(run, claim, status=202)).id)

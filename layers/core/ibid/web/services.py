@@ -16,6 +16,7 @@ from ibid.ports.idempotency import IdempotencyStore
 from ibid.ports.index import PassageIndex
 from ibid.ports.objects import ObjectStore
 from ibid.ports.projects import JobStore, ProjectStore
+from ibid.ports.queue import RunQueue
 from ibid.ports.runs import RunStore
 from ibid.runs.deletion import Deletion
 from ibid.runs.engine import RunEngine
@@ -92,6 +93,9 @@ class Services:
         dev_principals: Let the header `Ibid-Dev-Principal: tenant/subject` choose who one is.
         principal: Who everybody is where that header is absent or off.
         ping_s: Seconds of silence after which a stream sends a comment, above 0, at most 15.
+        queue: Where background runs wait for a worker; None works on them in this process.
+        queue_events: The Lambda Web Adapter is in front, and nobody else reaches the server: what
+            it posts to `/internal/events` is a queue's.
         lifespan: Entered at the application's start, left at its end; None for nothing.
     """
 
@@ -118,4 +122,6 @@ class Services:
     ping_s: float = 15.0
     limits: WebLimits = field(default_factory=WebLimits)
     key_limits: KeyLimits = field(default_factory=KeyLimits)
+    queue: RunQueue | None = None
+    queue_events: bool = False
     lifespan: Callable[[], AbstractAsyncContextManager[None]] | None = None

@@ -4,8 +4,9 @@ import re
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from ibid.domain.conversations import Run
 from ibid.domain.principals import Principal
 from ibid.domain.projects import Project, Role
 from ibid.domain.readiness import check_ready
@@ -67,7 +68,10 @@ def run_key(claim: Claim | None) -> RunKey:
     return RunKey(idempotency=claim.record_id, message_id=message_id, planned=planned)
 
 
-async def begun(run: LiveRun, claim: Claim | None, *, status: int = 200) -> LiveRun:
+R = TypeVar("R", bound=LiveRun | Run)
+
+
+async def begun(run: R, claim: Claim | None, *, status: int = 200) -> R:
     """Put on record that the run is the answer to its request's key, and return it."""
     if claim is not None:
         await claim.answer(StoredAnswer(status=status, run_id=run.id))

@@ -32,7 +32,7 @@ async def graph(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     if request.param == "memory":
         yield ask_graph()
         return
-    saver = await EmbeddedSaver.open(tmp_path / "checkpoints.sqlite", lease_term_s=0.5)
+    saver = await EmbeddedSaver.open(tmp_path / "checkpoints.sqlite", term_s=0.5)
     yield build_answer_graph(clarify=True, checkpointer=saver)
     await saver.close()
 

@@ -248,7 +248,7 @@ async def test_a_dead_runs_lease_is_waited_for_and_a_live_ones_only_so_long() ->
 
 
 async def test_a_dead_processs_lease_is_taken_over_from_the_embedded_saver(tmp_path: Path) -> None:
-    saver = await EmbeddedSaver.open(tmp_path / "c.sqlite", lease_term_s=0.2)
+    saver = await EmbeddedSaver.open(tmp_path / "c.sqlite", term_s=0.2)
     graph = build_answer_graph(clarify=True, checkpointer=saver)
     given = deps(search=FakePassageSearch(TIED), lease_wait_s=30.0)
     pause = await paused(graph, given)
@@ -263,7 +263,7 @@ async def test_a_dead_processs_lease_is_taken_over_from_the_embedded_saver(tmp_p
 async def test_two_resumptions_at_once_run_one_behind_the_other_and_call_no_model_twice(
     tmp_path: Path,
 ) -> None:
-    saver = await EmbeddedSaver.open(tmp_path / "c.sqlite", lease_term_s=5.0)
+    saver = await EmbeddedSaver.open(tmp_path / "c.sqlite", term_s=5.0)
     graph = build_answer_graph(clarify=True, checkpointer=saver)
     model = ScriptedModel()
     given = deps(model, FakePassageSearch(TIED), lease_wait_s=30.0)
