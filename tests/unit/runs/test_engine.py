@@ -538,7 +538,10 @@ async def test_a_deleted_conversation_ends_its_run_and_keeps_nothing(bench: Benc
     assert (end.code, end.message_id) == ("CONVERSATION_NOT_FOUND", None)
 
 
-async def test_the_watch_beats_outlives_faults_and_stops_when_it_is_told(bench: Bench) -> None:
+@pytest.mark.parametrize("fault", [StoreUnavailable("away"), ValueError("a damaged row")])
+async def test_the_watch_beats_outlives_faults_and_stops_when_it_is_told(
+    bench: Bench, fault: Exception
+) -> None:
     looks = 0
     enough = asyncio.Event()
 
@@ -547,7 +550,7 @@ async def test_the_watch_beats_outlives_faults_and_stops_when_it_is_told(bench: 
         bench.clock.move(0.001)
         looks += point == "live:before"
         if looks == 1:
-            raise StoreUnavailable("away")
+            raise fault
         if looks == 3:
             enough.set()
 
@@ -564,6 +567,37 @@ async def test_the_watch_beats_outlives_faults_and_stops_when_it_is_told(bench: 
         with pytest.raises(asyncio.CancelledError):
             await task
     assert (await bench.run(live.id)).beat > 0
+
+
+async def test_a_dead_run_that_cannot_be_read_does_not_hold_up_the_ends_of_others(
+    bench: Bench,
+) -> None:
+    conversations = [replace(a_conversation(), id=f"c{n}") for n in (2, 3, 4)]
+    dead: list[LiveRun] = []
+    gate = Gate("append:before", "is_cancelled:before", "end:before")
+    for conversation in conversations:
+        await bench.records.conversations.create(conversation)
+        turn = replace(a_turn(), conversation=conversation)
+        dead.append(await bench.another(at=gate).start(turn, scripted_work(pause=_forever)))
+    gate.shut()
+    reads = 0
+
+    async def damaged(point: str) -> None:
+        nonlocal reads
+        reads += point == "entries:before"
+        if point == "entries:before" and reads == 1:
+            raise ValueError("a damaged row")
+
+    watcher = bench.another(owner="watcher", at=damaged)
+    for _ in range(5):
+        await watcher.look()
+        bench.clock.move(LIMITS.beat_s)
+        if reads:
+            break
+
+    ends = [await bench.run_end(one.id) for one in dead]
+    assert [isinstance(end, Failed) for end in ends].count(True) == 2
+    gate.open()
 
 
 async def test_a_beat_that_fails_does_not_end_the_run(bench: Bench) -> None:

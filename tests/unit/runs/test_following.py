@@ -191,6 +191,62 @@ async def test_a_store_that_is_away_for_a_while_is_waited_for(bench: Bench) -> N
     assert faults >= 5
 
 
+@pytest.mark.parametrize("point", ["read_dead:before", "end_dead:before"])
+async def test_a_store_that_is_away_as_a_dead_run_is_ended_is_waited_for(
+    bench: Bench, point: str
+) -> None:
+    faults = 0
+
+    async def away(at: str) -> None:
+        nonlocal faults
+        faults += at == point
+        if at == point and faults < 4:
+            raise StoreUnavailable("away")
+
+    gate = Gate("append:before", "is_cancelled:before", "end:before")
+    live = await bench.another(at=gate).start(a_turn(), scripted_work("a", pause=_forever))
+    gate.shut()
+
+    entries = await _follow_dead(bench, bench.another(owner="o", limits=FAST, at=away), live.id)
+
+    assert isinstance(entries[-1].event, Failed)
+    assert faults >= 4
+    gate.open()
+
+
+async def test_a_store_that_is_away_as_a_run_is_deleted_is_waited_for(bench: Bench) -> None:
+    faults = 0
+
+    async def away(at: str) -> None:
+        nonlocal faults
+        faults += at == "read_dead:before"
+        if at == "read_dead:before" and faults < 4:
+            raise StoreUnavailable("away")
+
+    live = await bench.engine.start(a_turn(), scripted_work("a", pause=_forever))
+    other = bench.another(owner="other", limits=FAST, at=away)
+    following = asyncio.create_task(followed(other, live.id))
+    await _steps()
+
+    await bench.delete()
+
+    (end,) = await following
+    assert isinstance(end.event, Failed)
+    assert faults >= 4
+
+
+async def test_whoever_claims_more_than_there_is_gets_no_ping_for_what_it_claims(
+    bench: Bench,
+) -> None:
+    live = await bench.engine.start(a_turn(), scripted_work(*(f"{n} " for n in range(30))))
+    view = await bench.engine.follow(live.id, principal=ANN, after=999)
+    reading = asyncio.create_task(read(live))
+
+    told = [entry async for entry in view.events(30)]
+
+    assert told == (await reading)[-1:]
+
+
 async def test_the_journal_of_a_run_is_gone_after_its_time(bench: Bench) -> None:
     run_id, entries = await _recorded(bench)
     later = bench.clock.now() + timedelta(seconds=LIMITS.journal_s + 1)

@@ -110,22 +110,24 @@ async def test_a_job_that_ends_as_it_is_taken_for_dead_stays_as_it_ended() -> No
     assert (await records.jobs.get("j1", tenant="acme")).state is JobState.SUCCEEDED
 
 
-class _AwayAtFirst(FakeJobs):
-    def __init__(self, jobs: FakeJobs) -> None:
+class _FailsAtFirst(FakeJobs):
+    def __init__(self, jobs: FakeJobs, fault: Exception) -> None:
         self._jobs = jobs
+        self._fault = fault
         self.looks = 0
         self.looked_again = asyncio.Event()
 
     async def live(self) -> Mapping[tuple[str, str], int]:
         self.looks += 1
         if self.looks == 1:
-            raise StoreUnavailable("away")
+            raise self._fault
         self.looked_again.set()
         return await self._jobs.live()
 
 
-async def test_a_watch_outlives_a_store_that_is_away() -> None:
-    jobs = _AwayAtFirst(FakeRecords().jobs)
+@pytest.mark.parametrize("fault", [StoreUnavailable("away"), ValueError("a damaged row")])
+async def test_a_watch_outlives_a_look_that_fails(fault: Exception) -> None:
+    jobs = _FailsAtFirst(FakeRecords().jobs, fault)
     watch = JobWatch(jobs, FakeClock(), RunLimits(beat_s=0.001))
 
     watching = asyncio.create_task(watch.watch())

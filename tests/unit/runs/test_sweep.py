@@ -142,7 +142,8 @@ async def test_journals_and_keys_are_removed_after_their_time(bench: Bench) -> N
     assert len(await bench.messages()) == 2
 
 
-async def test_a_sweep_that_fails_half_way_is_done_again(bench: Bench) -> None:
+@pytest.mark.parametrize("fault", [StoreUnavailable("away"), ValueError("a damaged row")])
+async def test_a_sweep_that_fails_half_way_is_done_again(bench: Bench, fault: Exception) -> None:
     live = await bench.engine.start(a_turn(), asking_work())
     await read(live)
     bench.clock.move(LIMITS.pause_s)
@@ -153,7 +154,7 @@ async def test_a_sweep_that_fails_half_way_is_done_again(bench: Bench) -> None:
         nonlocal faults
         faults += 1
         if faults < 6:
-            raise StoreUnavailable("away")
+            raise fault
         if point == "purge:after":
             swept.set()
 

@@ -15,7 +15,7 @@ from collections.abc import Collection
 from datetime import timedelta
 
 from ibid.domain.conversations import LIVE_STATES, Message, Run
-from ibid.domain.errors import JournalExpired, RunNotFound
+from ibid.domain.errors import JournalExpired, RunNotFound, Unavailable
 from ibid.domain.events import RESERVED_IDS
 from ibid.ports.clock import Clock
 from ibid.ports.runs import RunStore
@@ -48,11 +48,22 @@ class DeadRuns:
     async def end(self, run_id: str, *, tenant: str, beat: int) -> bool:
         """End a run whose counter stood at `beat` for a term, and say if this call did.
 
-        What its journal holds is kept as its message.
+        What its journal holds is kept as its message. A run whose rows can't be read stays as it
+        is: it must not hold up the ends of others.
 
         Raises:
             StoreUnavailable: The store gave no answer.
         """
+        try:
+            return await self._end(run_id, tenant=tenant, beat=beat)
+        except Unavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - an edge: one damaged run must not stop a watch
+            extra = {"run_id": run_id, "error": type(error).__name__}
+            logger.error("run_lost_unendable", extra=extra)
+            return False
+
+    async def _end(self, run_id: str, *, tenant: str, beat: int) -> bool:
         run = await self._runs.read_dead(run_id, tenant=tenant)
         if run is None or run.state not in LIVE_STATES or run.beat != beat or self.is_early(run):
             return False

@@ -281,6 +281,8 @@ class RunEngine:
                 await self.look()
             except Unavailable as error:
                 logger.warning("run_watch_failed", extra={"error": error.code})
+            except Exception as error:  # noqa: BLE001 - an edge: a watch that ends is never missed
+                logger.error("run_watch_failed", extra={"error": type(error).__name__})
             await asyncio.sleep(self._limits.beat_s)
 
     async def look(self) -> None:

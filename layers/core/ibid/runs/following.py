@@ -3,8 +3,9 @@
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from ibid.domain.conversations import Run, RunState
 from ibid.domain.errors import JournalExpired, RunNotFound, Unavailable
@@ -14,6 +15,8 @@ from ibid.runs.dead_runs import DeadRuns
 from ibid.runs.limits import RunLimits
 from ibid.runs.live_run import LiveRun
 from ibid.runs.terminator import Stop, terminator
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -101,13 +104,15 @@ class FollowedElsewhere(Followed):
             return
         silent_s, last_id = 0.0, self._after
         while self.ended is None:
-            part = await self._read(last_id)
+            part = await self._waited_for(self._read(last_id))
             for entry in () if part is None else _with_end(part):
                 silent_s, last_id = 0.0, entry.id
                 if part is not None and isinstance(entry.event, Terminator):
                     self.ended = part.run
                 yield entry
-            if part is not None and (part.has_more or await self._end_if_dead(part.run)):
+            if part is not None and (
+                part.has_more or await self._waited_for(self._end_if_dead(part.run))
+            ):
                 continue
             if silent_s >= ping_s:
                 silent_s = 0.0
@@ -116,17 +121,21 @@ class FollowedElsewhere(Followed):
                 await asyncio.sleep(min(self._poll_s, ping_s))
                 silent_s += min(self._poll_s, ping_s)
 
-    async def _read(self, after: int) -> Kept | None:
-        """Read the next part; None if the store is away."""
+    async def _waited_for(self, asking: Awaitable[T]) -> T | None:
+        """Return what the store answers; None if it is away, to be asked again later."""
+        try:
+            return await asking
+        except Unavailable as error:
+            extra = {"run_id": self.run.id, "error": error.code}
+            logger.warning("run_follow_retried", extra=extra)
+            return None
+
+    async def _read(self, after: int) -> Kept:
         first, self._first = self._first, None
         if first is not None:
             return first
         try:
             return await self._runs.entries(self.run, after=after)
-        except Unavailable as error:
-            extra = {"run_id": self.run.id, "error": error.code}
-            logger.warning("run_follow_retried", extra=extra)
-            return None
         except (RunNotFound, JournalExpired):
             return await self._last(after)
 

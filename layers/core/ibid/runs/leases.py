@@ -80,6 +80,8 @@ class JobWatch:
                 await self.look()
             except Unavailable as error:
                 logger.warning("job_watch_failed", extra={"error": error.code})
+            except Exception as error:  # noqa: BLE001 - an edge: a watch that ends is never missed
+                logger.error("job_watch_failed", extra={"error": type(error).__name__})
             await asyncio.sleep(self._interval_s)
 
     async def look(self) -> None:

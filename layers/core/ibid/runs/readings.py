@@ -39,16 +39,20 @@ class Reading:
         return entry
 
     async def wait(self, timeout_s: float) -> None:
-        """Wait until there may be something to read, or for so long."""
+        """Wait until there is something to read, or for so long."""
         loop = asyncio.get_running_loop()
         self._news = loop.create_future()
-        timer = loop.call_later(timeout_s, self.wake)
+        timer = loop.call_later(timeout_s, self._end_wait)
         try:
             await self._news
         finally:
             timer.cancel()
 
     def wake(self) -> None:
-        """End the wait."""
+        """End the wait if there is something to read."""
+        if self.unread:
+            self._end_wait()
+
+    def _end_wait(self) -> None:
         if self._news is not None and not self._news.done():
             self._news.set_result(None)

@@ -41,6 +41,8 @@ class Sweep:
                 await self.sweep()
             except Unavailable as error:
                 logger.warning("sweep_failed", extra={"error": error.code})
+            except Exception as error:  # noqa: BLE001 - an edge: a watch that ends is never missed
+                logger.error("sweep_failed", extra={"error": type(error).__name__})
             await asyncio.sleep(every_s)
 
     async def sweep(self) -> None:
