@@ -92,7 +92,7 @@ async def _findings(settings: Settings) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1_100)
+@pytest.mark.timeout(1_500)
 async def test_no_promise_is_broken_by_2000_turns_on_servers_that_die(tmp_path: Path) -> None:
     data = tmp_path / "data"
 
@@ -105,7 +105,7 @@ async def test_no_promise_is_broken_by_2000_turns_on_servers_that_die(tmp_path: 
 
 @pytest.mark.slow
 @pytest.mark.ministack
-@pytest.mark.timeout(1_100)
+@pytest.mark.timeout(1_500)
 async def test_no_promise_is_broken_by_2000_turns_on_dynamodb(
     tmp_path: Path, ministack_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
