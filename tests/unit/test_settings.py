@@ -63,6 +63,8 @@ def test_the_data_of_benches_is_no_setting() -> None:
         ("IBID_PING_S", "0"),
         ("IBID_MAX_RUNS", "0"),
         ("IBID_STORE", "dynamo-secret"),
+        ("IBID_QUEUE_RUNS", "secret"),
+        ("IBID_QUEUE_RUNS", "https://secret"),
     ],
 )
 def test_an_absurd_value_is_refused_by_name_and_never_shown(
@@ -85,6 +87,20 @@ def test_development_principals_are_refused_off_loopback(
 
     with pytest.raises(Misconfigured, match="IBID_DEV_PRINCIPALS"):
         read_settings({}, host=host)
+
+
+def test_a_queue_s_events_are_refused_off_loopback() -> None:
+    with pytest.raises(Misconfigured, match="IBID_QUEUE_EVENTS"):
+        read_settings({}, host="10.1.2.3", queue_events=True)
+
+
+def test_a_queue_is_named_by_its_url() -> None:
+    url = "https://sqs.eu-central-1.amazonaws.com/000000000000/runs"
+
+    settings = read_settings({}, queue_runs=url, queue_events=True)
+
+    assert (settings.queue_runs, settings.queue_events) == (url, True)
+    assert read_settings({}).queue_runs is None
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])

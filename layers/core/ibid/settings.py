@@ -67,6 +67,10 @@ class Settings(BaseSettings):
         model_context: The model's context in tokens; None asks the server where it tells.
         data: Folder of the embedded stores.
         folders: Folders that an HTTP caller may name as a source, parted as a search path.
+        queue_runs: URL of the SQS queue in which background runs wait for a worker; None works on
+            them in the process that was asked.
+        queue_events: Work on what the Lambda Web Adapter posts of that queue; only on loopback,
+            where nobody but the adapter is.
         dev_principals: Let a header choose who one is; only on loopback.
         host: Address to listen on.
         port: Port to listen on; 0 takes a free one.
@@ -102,6 +106,10 @@ class Settings(BaseSettings):
     model_context: int | None = Field(default=None, ge=512, le=10_000_000)
     data: Path = Path(".ibid")
     folders: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_folders)] = ()
+    queue_runs: str | None = Field(
+        default=None, pattern=r"^https?://[^/\s]+/\S+$", max_length=1_000
+    )
+    queue_events: bool = False
     dev_principals: bool = False
     host: str = "127.0.0.1"
     port: int = Field(default=8000, ge=0, le=65_535)
@@ -123,6 +131,15 @@ class Settings(BaseSettings):
         if self.dev_principals and not is_loopback(self.host):
             raise ValueError(
                 "IBID_DEV_PRINCIPALS lets anyone be anyone: it needs IBID_HOST on loopback"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _queue_events_come_from_this_machine(self) -> Self:
+        if self.queue_events and not is_loopback(self.host):
+            raise ValueError(
+                "IBID_QUEUE_EVENTS takes whatever is posted for the adapter's:"
+                " it needs IBID_HOST on loopback"
             )
         return self
 

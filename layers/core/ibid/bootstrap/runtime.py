@@ -19,6 +19,7 @@ from ibid.adapters.sqlite.index import SqlitePassageIndex
 from ibid.adapters.system_clock import SystemClock
 from ibid.bootstrap.answering import Answering
 from ibid.bootstrap.models import open_embedder, open_model
+from ibid.bootstrap.queues import open_run_queue
 from ibid.bootstrap.stores import Records, open_stores
 from ibid.domain.errors import Misconfigured, Unavailable
 from ibid.domain.principals import Principal
@@ -90,6 +91,7 @@ async def open_runtime(
             raise Misconfigured(f"IBID_DATA: {settings.data}: {error.strerror}") from None
         stores = await open_stores(settings, stack)
         records = stores.records
+        queue = open_run_queue(settings, stack)
         objects = FolderObjects(settings.data / "objects")
         index = SqlitePassageIndex(settings.data / "generations")
         stack.push_async_callback(index.close)
@@ -175,6 +177,8 @@ async def open_runtime(
             dev_principals=settings.dev_principals,
             principal=LOCAL,
             ping_s=settings.ping_s,
+            queue=queue,
+            queue_events=settings.queue_events,
             key_limits=KeyLimits(
                 beat_s=settings.beat_s,
                 term_s=settings.lease_term_s,
