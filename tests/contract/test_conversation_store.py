@@ -195,7 +195,7 @@ async def test_a_deletion_takes_messages_and_runs_and_nothing_can_be_added(
     await _talk(records, 1)
     await begin(records, a_run(2))
 
-    await records.conversations.delete("c1", principal=ANN)
+    assert set(await records.conversations.delete("c1", principal=ANN)) == {"c1-1", "c1-2"}
 
     with pytest.raises(ConversationNotFound):
         await records.conversations.delete("c1", principal=ANN)

@@ -287,8 +287,8 @@ async def test_a_deletion_takes_all_that_belongs_to_the_project(records: Records
     await records.conversations.create(a_conversation("c2", project_id="p2"))
     await begin(records, run)
 
-    await records.projects.delete("p1", tenant="acme")
-    await records.projects.delete("p1", tenant="acme")
+    assert list(await records.projects.delete("p1", tenant="acme")) == [run.turn_id]
+    assert not await records.projects.delete("p1", tenant="acme")
 
     with pytest.raises(JobNotFound):
         await records.jobs.get("j1", tenant="acme")

@@ -1,7 +1,7 @@
 """The app store in memory: every method yields to the loop once, then does its work at a stroke."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
@@ -157,15 +157,17 @@ class FakeProjects:
         self._rows.projects[tenant, project_id] = project
         return project
 
-    async def delete(self, project_id: str, *, tenant: str) -> None:
+    async def delete(self, project_id: str, *, tenant: str) -> Collection[str]:
         await asyncio.sleep(0)
+        turns: set[str] = set()
         self._rows.projects.pop((tenant, project_id), None)
         for key, row in list(self._rows.jobs.items()):
             if (key[0], row.job.project_id) == (tenant, project_id):
                 del self._rows.jobs[key]
         for key, conversation in list(self._rows.conversations.items()):
             if (key[0], conversation.project_id) == (tenant, project_id):
-                self._rows.drop_conversation(key)
+                turns |= self._rows.drop_conversation(key)
+        return turns
 
 
 class FakeJobs:
@@ -299,10 +301,10 @@ class FakeConversations:
         self._rows.conversations[principal.tenant, conversation_id] = renamed
         return renamed
 
-    async def delete(self, conversation_id: str, *, principal: Principal) -> None:
+    async def delete(self, conversation_id: str, *, principal: Principal) -> Collection[str]:
         await asyncio.sleep(0)
         self._rows.conversation(conversation_id, principal)
-        self._rows.drop_conversation((principal.tenant, conversation_id))
+        return self._rows.drop_conversation((principal.tenant, conversation_id))
 
     def _messages(self, conversation_id: str, principal: Principal) -> Sequence[Message]:
         self._rows.conversation(conversation_id, principal)

@@ -96,19 +96,22 @@ class Rows:
         if row is not None:
             row.conversation_id = conversation_id
 
-    def drop_conversation(self, key: Key) -> None:
-        """Remove a conversation and all that hangs on it."""
+    def drop_conversation(self, key: Key) -> set[str]:
+        """Remove a conversation and all that hangs on it; return its turns."""
         del self.conversations[key]
         self.messages.pop(key, None)
         for of, row in list(self.keys.items()):
             if (of[0], row.conversation_id) == key:
                 del self.keys[of]
+        turns = set()
         for run in self.runs_of(*key):
+            turns.add(run.turn_id)
             del self.runs[run.tenant, run.id]
             del self.journals[run.tenant, run.id]
         for rated, feedback in list(self.feedback.items()):
             if (feedback.tenant, feedback.conversation_id) == key:
                 del self.feedback[rated]
+        return turns
 
 
 def page(

@@ -1,6 +1,7 @@
 """Deleted means gone, whatever was running."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -118,3 +119,34 @@ async def test_a_project_goes_with_the_conversations_of_all_its_members(bench: B
         with pytest.raises(ConversationNotFound):
             await bench.records.conversations.get(f"of {who.subject}", principal=who)
     assert len(await bench.messages()) == 2
+
+
+class _BusyThreads(Threads):
+    """A run begins each time that a thread is deleted, as long as there is a conversation."""
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await super().adelete_thread(thread_id)
+        turn = replace(a_turn(), strategy="interrupt")
+        with suppress(ConversationNotFound):
+            await self._bench.engine.start(turn, scripted_work(pause=_forever))
+
+
+@pytest.mark.parametrize("what", ["conversation", "project"])
+async def test_the_checkpoints_of_a_run_that_begins_during_a_deletion_go_too(
+    bench: Bench, what: str
+) -> None:
+    threads = _BusyThreads(bench)
+    await read(await bench.engine.start(a_turn(), asking_work()))
+    await read(await bench.engine.resume(await bench.resumption("c1-1"), asking_work()))
+    conversation = await bench.records.conversations.get("c1", principal=ANN)
+    await bench.engine.cancel_run("c1-2", principal=ANN)
+    deletion = _deletion(bench, threads)
+    deleting = (
+        deletion.conversation(conversation)
+        if what == "conversation"
+        else deletion.project(a_project())
+    )
+
+    await _beating(bench, asyncio.create_task(deleting))
+
+    assert {turn for turn, is_before in threads.deleted if not is_before} == {"c1-1", "c1-3"}

@@ -100,6 +100,16 @@ async def test_a_thread_that_waits_takes_no_new_turn(bench: Bench) -> None:
         assert refusal.value.interrupt_id == "interrupt of c1-1"
 
 
+async def test_a_pause_whose_time_is_over_takes_no_question_from_anybody(bench: Bench) -> None:
+    paused = await _paused(bench)
+    bench.clock.move(LIMITS.pause_s)
+
+    live = await bench.engine.start(a_turn(), scripted_work("free"))
+
+    assert isinstance(await bench.check(live.id, await read(live)), Done)
+    assert (await bench.run(paused)).state is RunState.EXPIRED
+
+
 async def test_a_second_decision_is_told_the_first_ones_outcome(bench: Bench) -> None:
     paused = await _paused(bench)
     again = await bench.resumption(paused, "the second")

@@ -1,6 +1,6 @@
 """Where conversations and their messages are kept."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from ibid.domain.conversations import Conversation, Message
@@ -51,11 +51,14 @@ class ConversationStore(Protocol):
             ConversationNotFound: The principal has none of this id.
         """
 
-    async def delete(self, conversation_id: str, *, principal: Principal) -> None:
+    async def delete(self, conversation_id: str, *, principal: Principal) -> Collection[str]:
         """Remove the conversation; nothing can be kept in it again.
 
         With it go its messages, runs, journals and feedback, and the idempotency records that it
         and its runs answered. Its checkpoint threads are another store's.
+
+        Returns:
+            The turns of all runs that went: no other run of it will ever be.
 
         Raises:
             ConversationNotFound: The principal has none of this id.

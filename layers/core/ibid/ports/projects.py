@@ -1,6 +1,6 @@
 """Where projects and their indexing jobs are kept."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -90,8 +90,12 @@ class ProjectStore(Protocol):
             LeaseLost: `job_id` does not hold the project's job lease.
         """
 
-    async def delete(self, project_id: str, *, tenant: str) -> None:
-        """Remove the project, its jobs, conversations, messages and runs; repeatable."""
+    async def delete(self, project_id: str, *, tenant: str) -> Collection[str]:
+        """Remove the project, its jobs, conversations, messages and runs; repeatable.
+
+        Returns:
+            The turns of all runs that went, as for a conversation.
+        """
 
 
 class JobStore(Protocol):

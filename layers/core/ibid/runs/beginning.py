@@ -6,7 +6,15 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 
 from ibid.domain.conversations import IN_QUEUE, Conversation, Message, Run, RunState, run_id
-from ibid.domain.errors import Refused, RunNumberTaken, StoreUnavailable, ThreadBusy
+from ibid.domain.errors import (
+    PausePending,
+    Refused,
+    RunNotFound,
+    RunNumberTaken,
+    StoreUnavailable,
+    ThreadBusy,
+)
+from ibid.domain.events import Paused
 from ibid.domain.principals import Principal
 from ibid.ports.clock import Clock
 from ibid.ports.conversations import ConversationStore
@@ -162,6 +170,9 @@ class Beginning:
                 return await self._keep(run, wanted.question, write)
             except RunNumberTaken:
                 pass
+            except PausePending as pending:
+                if not await self._is_over(pending, wanted):
+                    raise
             except ThreadBusy as busy:
                 if not may_interrupt:
                     raise
@@ -170,6 +181,18 @@ class Beginning:
                 conversation.id, principal=request.principal
             )
         raise StoreUnavailable("too many other runs have begun on the thread")
+
+    async def _is_over(self, pending: PausePending, wanted: Wanted) -> bool:
+        """Say if nobody can answer a pause any more; one whose time is over expires."""
+        try:
+            paused = await self._runs.get(pending.run_id, principal=wanted.request.principal)
+        except RunNotFound:  # deleted meanwhile, with its conversation
+            return True
+        pause = paused.terminator
+        if isinstance(pause, Paused) and pause.expires_at <= self._clock.now():
+            await self._runs.expire(paused)
+            return True
+        return False
 
     def _new_run(self, wanted: Wanted, conversation: Conversation) -> Run:
         number = conversation.runs_begun + 1

@@ -21,7 +21,7 @@ class Deletion:
     The app store removes a conversation with all that hangs on it at once, and from then on
     nothing can be kept in it. The checkpoints are in another store, so their threads are deleted
     before it, else nobody would know their names, and once more after it, for what a run that was
-    still stopping has written meanwhile.
+    still stopping, or had just begun, has written meanwhile.
 
     Args:
         engine: Stops the runs of all processes.
@@ -57,8 +57,8 @@ class Deletion:
         turns = {turn async for turn in self._turns(conversation)}
         await self._delete_threads(turns)
         principal = Principal(tenant=conversation.tenant, subject=conversation.subject)
-        await self._conversations.delete(conversation.id, principal=principal)
-        await self._delete_threads(turns)
+        begun = await self._conversations.delete(conversation.id, principal=principal)
+        await self._delete_threads(turns | set(begun))
 
     async def project(self, project: Project) -> None:
         """Cancel the project's runs in every process, and delete it with all its conversations.
@@ -75,8 +75,8 @@ class Deletion:
             async for turn in self._turns(conversation)
         }
         await self._delete_threads(turns)
-        await self._projects.delete(project.id, tenant=project.tenant)
-        await self._delete_threads(turns)
+        begun = await self._projects.delete(project.id, tenant=project.tenant)
+        await self._delete_threads(turns | set(begun))
 
     async def _delete_threads(self, turns: set[str]) -> None:
         for turn in turns:

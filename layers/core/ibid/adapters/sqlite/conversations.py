@@ -1,7 +1,7 @@
 """Conversations and their messages in the app store."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ibid.adapters.records import codec, cursors
 from ibid.adapters.sqlite import keys, messages
@@ -99,17 +99,22 @@ class SqliteConversations:
 
         return await self._database.write(work)
 
-    async def delete(self, conversation_id: str, *, principal: Principal) -> None:
+    async def delete(self, conversation_id: str, *, principal: Principal) -> Collection[str]:
         """Remove the conversation and all that hangs on it, from the file's bytes too."""
 
-        def work(connection: sqlite3.Connection) -> None:
+        def work(connection: sqlite3.Connection) -> Collection[str]:
             find(connection, conversation_id, principal)
+            turns = connection.execute(
+                "SELECT DISTINCT turn_id FROM runs WHERE tenant = ? AND conversation_id = ?",
+                (principal.tenant, conversation_id),
+            ).fetchall()
             connection.execute(
                 "DELETE FROM conversations WHERE tenant = ? AND subject = ? AND id = ?",
                 (principal.tenant, principal.subject, conversation_id),
             )
+            return {row["turn_id"] for row in turns}
 
-        await self._database.erase(work)
+        return await self._database.erase(work)
 
     async def messages(
         self, conversation_id: str, *, principal: Principal, cursor: str | None, limit: int

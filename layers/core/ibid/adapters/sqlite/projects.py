@@ -1,7 +1,7 @@
 """Projects and their members in the app store."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ibid.adapters.records import codec, cursors
 from ibid.adapters.sqlite.database import Database
@@ -188,13 +188,23 @@ class SqliteProjects:
 
         return await self._database.write(work)
 
-    async def delete(self, project_id: str, *, tenant: str) -> None:
+    async def delete(self, project_id: str, *, tenant: str) -> Collection[str]:
         """Remove the project and all that belongs to it, from the file's bytes too."""
-        await self._database.erase(
-            lambda connection: connection.execute(
+
+        def work(connection: sqlite3.Connection) -> Collection[str]:
+            turns = connection.execute(
+                """
+                SELECT DISTINCT turn_id FROM runs WHERE tenant = ? AND conversation_id IN
+                    (SELECT id FROM conversations WHERE tenant = ? AND project_id = ?)
+                """,
+                (tenant, tenant, project_id),
+            ).fetchall()
+            connection.execute(
                 "DELETE FROM projects WHERE tenant = ? AND id = ?", (tenant, project_id)
             )
-        )
+            return {row["turn_id"] for row in turns}
+
+        return await self._database.erase(work)
 
 
 def _get(connection: sqlite3.Connection, tenant: str, project_id: str) -> Project:

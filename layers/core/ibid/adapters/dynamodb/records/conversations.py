@@ -1,6 +1,6 @@
 """Conversations in the app table; their messages are those of their runs' rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from ibid.adapters.dynamodb.records import keys
 from ibid.adapters.dynamodb.records.deletion import Deletion
@@ -103,9 +103,9 @@ class DynamoConversations:
             raise ConversationNotFound(f"no conversation {conversation_id!r}") from error
         return conversation_of(principal.tenant, conversation_id, item)
 
-    async def delete(self, conversation_id: str, *, principal: Principal) -> None:
+    async def delete(self, conversation_id: str, *, principal: Principal) -> Collection[str]:
         """Remove the conversation and all that hangs on it."""
-        await self._table.run(
+        return await self._table.run(
             lambda: self._deletion.conversation(
                 principal.tenant, conversation_id, subject=principal.subject
             )

@@ -8,6 +8,7 @@ content, which DynamoDB removes days later.
 
 import contextlib
 import json
+from collections.abc import Collection
 
 from ibid.adapters.dynamodb.records import keys
 from ibid.adapters.dynamodb.records.expiry import TOMBSTONE, TTL, Expiry
@@ -33,13 +34,18 @@ class Deletion:
         self._places = places
         self._expiry = expiry
 
-    def conversation(self, tenant: str, conversation_id: str, *, subject: str | None) -> None:
+    def conversation(
+        self, tenant: str, conversation_id: str, *, subject: str | None
+    ) -> Collection[str]:
         """Remove a conversation.
 
         Args:
             tenant: Whose.
             conversation_id: Which.
             subject: Only if it is this one's; None for whoever's.
+
+        Returns:
+            The turns of its runs.
 
         Raises:
             ConversationNotFound: There is none.
@@ -59,7 +65,10 @@ class Deletion:
         newest = facts["runs"]
         if newest > 0:  # it may just be begun: its row is kept out before its owner puts it
             self._refuse(keys.run(tenant, conversation_id, newest))
+        turns: set[str] = set()
         for row in self._table.query(key[0], prefix=keys.RUNS):
+            if "turn" in row:
+                turns.add(row["turn"])
             self._run(tenant, conversation_id, row, newest=newest)
         self._table.delete([_key(row) for row in self._table.query(key[0], prefix=keys.RATINGS)])
         self._record(tenant, facts)
@@ -80,9 +89,13 @@ class Deletion:
                 deletes=True,
             ),
         )
+        return turns
 
-    def project(self, tenant: str, project_id: str) -> None:
-        """Remove a project, its jobs and its conversations; nothing if there is none."""
+    def project(self, tenant: str, project_id: str) -> Collection[str]:
+        """Remove a project, its jobs and its conversations; return the turns of their runs.
+
+        Nothing is done, and nothing returned, if there is none.
+        """
         key = keys.project(tenant, project_id)
         try:
             facts = self._table.write(
@@ -94,10 +107,11 @@ class Deletion:
                 )
             )
         except ConditionFailed:
-            return
+            return ()
+        turns: set[str] = set()
         for pointer in self._table.query(key[0], prefix=keys.CONVERSATIONS):
             with contextlib.suppress(ConversationNotFound):  # somebody else's deletion did it
-                self.conversation(tenant, pointer[ID], subject=None)
+                turns.update(self.conversation(tenant, pointer[ID], subject=None))
         for pointer in self._table.query(key[0], prefix=keys.JOBS_OF_PROJECT):
             doomed = [keys.live_job(tenant, pointer[ID]), keys.job(tenant, pointer[ID])]
             self._table.delete([*doomed, _key(pointer)])
@@ -105,13 +119,16 @@ class Deletion:
         members = json.loads(facts["members"])
         self._table.delete([(keys.member(tenant, subject), place) for subject in members])
         self._table.delete([key])
+        return turns
 
     def _run(self, tenant: str, conversation_id: str, row: Item, *, newest: int) -> None:
         number = number_of(row)
         name = run_id(conversation_id, number)
         may_write = "ended" not in row and "void" not in row  # or an earlier deletion was cut off
         # From here on neither its end nor a part of a batch can be kept.
-        stub: dict[str, Value | None] = {**self._tombstone(), "key": row.get("key")}
+        # What leads to other things stays, should this deletion be cut off and done again.
+        left = {name: row.get(name) for name in ("key", "turn")}
+        stub: dict[str, Value | None] = {**self._tombstone(), **left}
         self._table.write(Write(key=_key(row), item=stub))
         journal = keys.journal(tenant, conversation_id, number)
         if may_write:

@@ -1,7 +1,7 @@
 """Projects in the app table: one item each, and a pointer for every member."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ibid.adapters.dynamodb.records import keys
@@ -169,9 +169,9 @@ class DynamoProjects:
             raise LeaseLost(f"job {job_id!r} does not hold project {project_id!r}") from error
         return project_of(tenant, project_id, item)
 
-    async def delete(self, project_id: str, *, tenant: str) -> None:
+    async def delete(self, project_id: str, *, tenant: str) -> Collection[str]:
         """Remove the project and all that belongs to it."""
-        await self._table.run(lambda: self._deletion.project(tenant, project_id))
+        return await self._table.run(lambda: self._deletion.project(tenant, project_id))
 
 
 def project_of(tenant: str, project_id: str, item: Item) -> Project:
