@@ -7,6 +7,7 @@ import pytest
 
 from ibid.domain.conversations import IN_QUEUE, Run, RunState
 from ibid.domain.errors import LeaseLost, RunNotFound, ThreadBusy
+from ibid.domain.events import Failed
 from ibid.ports.runs import PlaceLimits
 from tests.contract.run_steps import (
     a_failure,
@@ -100,6 +101,29 @@ async def test_of_many_that_adopt_at_once_one_does(records: Records) -> None:
     (won,) = [outcome for outcome in outcomes if isinstance(outcome, Run)]
     assert len([outcome for outcome in outcomes if isinstance(outcome, LeaseLost)]) == 19
     assert await kept(records, waiting) == won
+
+
+async def test_of_an_adoption_a_cancel_and_a_death_at_once_one_comes_about(
+    records: Records,
+) -> None:
+    names = [f"c{number}" for number in range(12)]
+    await conversations(records, *names)
+    for turn, name in enumerate(names):
+        waiting = await _waiting(records, conversation_id=name)
+        adopting = records.runs.adopt(waiting, beat=0, owner="worker")
+        cancel = replace(a_failure(), code="CANCELLED")
+        races = [adopting, end(records, waiting, cancel), end_dead(records, waiting)]
+        order = [(turn + place) % 3 for place in range(3)]
+
+        done = await asyncio.gather(*(races[place] for place in order), return_exceptions=True)
+
+        adopted, ended, died = (done[order.index(place)] for place in range(3))
+        now = await kept(records, waiting)
+        is_adopted = isinstance(adopted, Run)
+        is_cancelled = isinstance(now.terminator, Failed) and now.terminator.code == "CANCELLED"
+        assert [is_adopted, is_cancelled, died is True].count(True) == 1
+        assert now == (adopted if is_adopted else ended)
+        assert is_adopted == isinstance(ended, LeaseLost) == now.lease_owner.startswith("worker")
 
 
 async def test_a_run_that_was_adopted_is_nobody_elses(records: Records) -> None:
