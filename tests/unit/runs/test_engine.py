@@ -569,6 +569,46 @@ async def test_the_watch_beats_outlives_faults_and_stops_when_it_is_told(
     assert (await bench.run(live.id)).beat > 0
 
 
+async def test_a_store_that_takes_no_writes_for_longer_than_a_term_costs_no_living_run(
+    bench: Bench,
+) -> None:
+    is_away = True
+
+    async def writes_away(point: str) -> None:
+        if is_away and point in {"append:before", "end_dead:before"}:
+            raise StoreUnavailable("busy")
+
+    engine = bench.another(at=writes_away)
+    turn = replace(a_turn(), attended=False)
+    live = await engine.start(turn, scripted_work("a", pause=_forever))
+    looked_again = asyncio.Event()
+    looks = 0
+
+    async def watched(point: str) -> None:
+        nonlocal is_away, looks
+        if point == "live:before":
+            looks += not is_away
+            if looks == 2:
+                looked_again.set()
+                await _forever()
+            bench.clock.move(0.001)
+        if point == "end_dead:before" and is_away:
+            is_away = False
+            raise StoreUnavailable("busy")
+
+    limits = replace(LIMITS, beat_s=0.001, term_s=0.003)
+    watcher = bench.another(owner="watcher", limits=limits, at=watched)
+    watching = asyncio.create_task(watcher.watch())
+    await asyncio.wait_for(looked_again.wait(), 10)
+    bench.clock.move(LIMITS.beat_s)
+    await engine.look()
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)
+
+    assert (await bench.run(live.id)).state is RunState.RUNNING
+    assert (await bench.run(live.id)).beat > 0
+
+
 async def test_a_dead_run_that_cannot_be_read_does_not_hold_up_the_ends_of_others(
     bench: Bench,
 ) -> None:

@@ -54,6 +54,18 @@ def test_an_observer_that_was_suspended_has_not_watched() -> None:
     assert _look(observer, clock, 0, 5.0)
 
 
+def test_who_found_the_store_away_has_not_watched() -> None:
+    clock = FakeClock()
+    observer = LeaseObserver(clock, LIMITS)
+    for _ in range(4):
+        _look(observer, clock, 0, 5.0)
+
+    observer.forget()
+
+    looks = [_look(observer, clock, 0, 5.0) for _ in range(4)]
+    assert looks == [False, False, False, True]
+
+
 def test_a_lease_that_comes_again_is_watched_anew() -> None:
     clock = FakeClock()
     observer = LeaseObserver(clock, LIMITS)

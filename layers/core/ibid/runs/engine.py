@@ -280,6 +280,7 @@ class RunEngine:
             try:
                 await self.look()
             except Unavailable as error:
+                self._observer.forget()
                 logger.warning("run_watch_failed", extra={"error": error.code})
             except Exception as error:  # noqa: BLE001 - an edge: a watch that ends is never missed
                 logger.error("run_watch_failed", extra={"error": type(error).__name__})

@@ -126,6 +126,7 @@ class FollowedElsewhere(Followed):
         try:
             return await asking
         except Unavailable as error:
+            self._observer.forget()
             extra = {"run_id": self.run.id, "error": error.code}
             logger.warning("run_follow_retried", extra=extra)
             return None

@@ -57,6 +57,10 @@ class LeaseObserver:
         """Do not tell of this lease again before another term: it may not be ended yet."""
         self._seen.pop(key, None)
 
+    def forget(self) -> None:
+        """Watch all anew: while the store was away for this process, others could not beat."""
+        self._seen = {}
+
 
 class JobWatch:
     """Ends the indexing jobs whose process died.
@@ -79,6 +83,7 @@ class JobWatch:
             try:
                 await self.look()
             except Unavailable as error:
+                self._observer.forget()
                 logger.warning("job_watch_failed", extra={"error": error.code})
             except Exception as error:  # noqa: BLE001 - an edge: a watch that ends is never missed
                 logger.error("job_watch_failed", extra={"error": type(error).__name__})
