@@ -56,6 +56,20 @@ class AppTable:
             self.name, client_config=client_config(self.url), now=lambda: self.now, **given
         )
 
+    def put(self, partition: str, place: str, **attributes: Any) -> None:  # noqa: ANN401 - as DynamoDB has them
+        """Put an item, as DynamoDB has it."""
+        client = _client(self.url)
+        key = {"pk": {"S": partition}, "sk": {"S": place}}
+        client.put_item(TableName=self.name, Item={**key, **attributes})
+        client.close()
+
+    def delete(self, partition: str, place: str) -> None:
+        """Delete an item."""
+        client = _client(self.url)
+        key = {"pk": {"S": partition}, "sk": {"S": place}}
+        client.delete_item(TableName=self.name, Key=key)
+        client.close()
+
     def items(self) -> list[dict[str, Any]]:
         """Return all items, as DynamoDB has them."""
         client = _client(self.url)

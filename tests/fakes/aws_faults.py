@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 from unittest.mock import patch
 
 from botocore.client import BaseClient
@@ -88,5 +88,38 @@ def lost(operations: frozenset[str], times: int) -> Hook:
             left -= 1
             raise refused(operation, "InternalServerError", status=500)
         return found
+
+    return hook
+
+
+def each_once(operations: frozenset[str], code: str, *, is_done: bool) -> Hook:
+    """Fail the first try of every call of these operations; with `is_done`, only its reply."""
+    tried: set[str] = set()
+
+    def hook(operation: str, params: dict[str, Any], call: Call) -> Any:  # noqa: ANN401 - botocore's own
+        is_first = operation in operations and repr(params) not in tried
+        tried.add(repr(params))
+        if is_first and is_done:
+            call(params)
+        if is_first:
+            raise refused(operation, code, status=500 if is_done else 400)
+        return call(params)
+
+    return hook
+
+
+def conflicting_once() -> Hook:
+    """Cancel the first try of every transaction as another one's were in its way."""
+    tried: set[str] = set()
+
+    def hook(operation: str, params: dict[str, Any], call: Call) -> Any:  # noqa: ANN401 - botocore's own
+        if operation == "TransactWriteItems" and repr(params) not in tried:
+            tried.add(repr(params))
+            error = refused(operation, "TransactionCanceledException")
+            reasons = [{"Code": "None"} for _ in params["TransactItems"]]
+            reasons[0] = {"Code": "TransactionConflict"}
+            cast("dict[str, Any]", error.response)["CancellationReasons"] = reasons
+            raise error
+        return call(params)
 
     return hook

@@ -69,6 +69,8 @@ class ConversationStore(Protocol):
     ) -> Page[Message]:
         """List its messages in the order they were kept; `limit` is 1 to 200.
 
+        A question that was queued behind a run may come after that run's answer.
+
         Raises:
             ConversationNotFound: The principal has none of this id.
             ValidationFailed: The cursor is not one of this list's.

@@ -73,15 +73,14 @@ class Ends:
                 )
                 beat = appended.beat
         except LeaseLost:
-            return self._ended(run, self._row(run))
+            return self._over(run, self._row(run))
         fields = {**(tail or {}), "beat": beat}
+        row: Item | None
         try:
             row = self._write(run, end, fields, condition=OWNED, owner=run.lease_owner)
         except ConditionFailed as error:
-            return self._ended(run, error.item)
-        self._memory.forget(run)
-        self._free(run)
-        return self._ended(run, row)
+            row = error.item  # also where the reply to an earlier try was lost
+        return self._over(run, row)
 
     def end_dead(self, run: Run, end: End) -> bool:
         """Do as RunStore.end_dead says."""
@@ -110,11 +109,7 @@ class Ends:
             return None
         row = self._table.get(keys.run(tenant, *place))
         if row is None:
-            facts = self._table.get(keys.conversation(tenant, place[0]))
-            if facts is None or "gone" in facts:
-                self._places.forget(tenant, name)
-                return None
-            return _unbegun(tenant, *place, facts)
+            return self.unbegun(name, tenant)
         if not is_run(row):
             self._places.forget(tenant, name)
             return None
@@ -123,6 +118,21 @@ class Ends:
             self._places.forget(tenant, name)
             return rows.run(row)
         return self._journals.complete(rows.run(row))
+
+    def unbegun(self, name: str, tenant: str) -> Run | None:
+        """Return a run that has a place and no row, as if it was queued; None if there is none.
+
+        Its owner is about to put the row, or has died before it. A place that nothing can come of
+        is freed.
+        """
+        place = parse_run_id(name)
+        if place is None or not self._places.has(tenant, name):
+            return None
+        facts = self._table.get(keys.conversation(tenant, place[0]))
+        if facts is None or "gone" in facts:
+            self._places.forget(tenant, name)
+            return None
+        return _unbegun(tenant, *place, facts)
 
     def expire(self, run: Run) -> bool:
         """Do as RunStore.expire says."""
@@ -143,11 +153,14 @@ class Ends:
     def _row(self, run: Run) -> Item | None:
         return self._table.get(_key(run))
 
-    def _ended(self, run: Run, row: Item | None) -> Run:
+    def _over(self, run: Run, row: Item | None) -> Run:
+        """Free the place of a run that has ended, and return it as it is kept."""
         if row is None or not is_run(row):
             raise RunNotFound(f"no run {run.id!r}")
         if is_live(row):
             raise LeaseLost(f"run {run.id!r} has another owner or counter")
+        self._memory.forget(run)
+        self._free(run)
         return RunRows(self._table, run.tenant, run.conversation_id).run(row)
 
     def _write(

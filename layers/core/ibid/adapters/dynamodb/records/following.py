@@ -29,6 +29,8 @@ class Following:
         """Do as RunStore.entries says."""
         # The row first: once it has an end, nothing more comes into the journal.
         row = self._table.get(keys.run(run.tenant, run.conversation_id, run.number))
+        if row is None and not run.lease_owner:  # it has a place, and was never begun
+            return Kept(entries=(), run=run, has_more=False)
         if row is None or not is_run(row):
             raise RunNotFound(f"no run {run.id!r}")
         stands = RunRows(self._table, run.tenant, run.conversation_id).run(row)

@@ -142,7 +142,13 @@ class DynamoRuns:
         """Ask the owner of a live run to stop."""
 
         def work() -> Run:
-            row, rows = self._mine(run_id, principal)
+            try:
+                row, rows = self._mine(run_id, principal)
+            except RunNotFound:
+                unbegun = self._ends.unbegun(run_id, principal.tenant)
+                if unbegun is None or unbegun.subject != principal.subject:
+                    raise
+                return unbegun  # who waits for its end watches it
             if not is_live(row):
                 return rows.run(row)
             write = Write(
