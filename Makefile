@@ -17,7 +17,7 @@ setup: .venv/.ready  ## make .venv from the lock (only when the lock changed)
 .venv/.ready: requirements.lock pyproject.toml
 	python3 -m venv .venv
 	.venv/bin/python -m pip install -q --disable-pip-version-check uv
-	VIRTUAL_ENV=.venv .venv/bin/uv pip sync -q --require-hashes requirements.lock
+	VIRTUAL_ENV=.venv .venv/bin/uv pip sync -q --compile-bytecode --require-hashes requirements.lock
 	VIRTUAL_ENV=.venv .venv/bin/uv pip install -q --no-deps --no-build-isolation -e .
 	touch $@
 
