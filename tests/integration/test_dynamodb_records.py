@@ -274,7 +274,7 @@ async def test_a_store_that_stays_away_is_unavailable_and_tells_no_content(
 
 
 def _is_content_free(item: dict[str, Any]) -> bool:
-    return set(item) <= {"pk", "sk", "gone", "kill", "beat", TTL}
+    return set(item) <= {"pk", "sk", "gone", "kill", "beat", "key", "turn", TTL}
 
 
 def _holds(item: dict[str, Any], text: str) -> bool:

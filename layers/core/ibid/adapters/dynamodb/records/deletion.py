@@ -62,14 +62,13 @@ class Deletion:
             )
         except ConditionFailed as error:
             raise ConversationNotFound(f"no conversation {conversation_id!r}") from error
-        newest = facts["runs"]
-        if newest > 0:  # it may just be begun: its row is kept out before its owner puts it
-            self._refuse(keys.run(tenant, conversation_id, newest))
+        if facts["runs"] > 0:  # it may just be begun: its row is kept out before its owner puts it
+            self._refuse(keys.run(tenant, conversation_id, facts["runs"]))
         turns: set[str] = set()
         for row in self._table.query(key[0], prefix=keys.RUNS):
             if "turn" in row:
                 turns.add(row["turn"])
-            self._run(tenant, conversation_id, row, newest=newest)
+            self._run(tenant, conversation_id, row)
         self._table.delete([_key(row) for row in self._table.query(key[0], prefix=keys.RATINGS)])
         self._record(tenant, facts)
         self._table.transact(
@@ -121,12 +120,12 @@ class Deletion:
         self._table.delete([key])
         return turns
 
-    def _run(self, tenant: str, conversation_id: str, row: Item, *, newest: int) -> None:
+    def _run(self, tenant: str, conversation_id: str, row: Item) -> None:
         number = number_of(row)
         name = run_id(conversation_id, number)
         may_write = "ended" not in row and "void" not in row  # or an earlier deletion was cut off
-        # From here on neither its end nor a part of a batch can be kept.
-        # What leads to other things stays, should this deletion be cut off and done again.
+        # From here on neither its end nor a part of a batch can be kept. What leads to other things
+        # stays, should this deletion be cut off and done again.
         left = {name: row.get(name) for name in ("key", "turn")}
         stub: dict[str, Value | None] = {**self._tombstone(), **left}
         self._table.write(Write(key=_key(row), item=stub))
@@ -137,10 +136,6 @@ class Deletion:
         items = self._table.query(journal)
         self._table.delete([_key(item) for item in items if "kill" not in item])
         self._record(tenant, row)
-        if number < newest:
-            self._table.delete([_key(row)])
-        else:
-            self._table.write(Write(key=_key(row), item=self._tombstone()))
 
     def _record(self, tenant: str, item: Item) -> None:
         """Delete the idempotency record that something answered, with its parts."""
