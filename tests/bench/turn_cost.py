@@ -1,38 +1,53 @@
 """Capacity units of one plain turn in the app table: `python -m tests.bench.turn_cost`.
 
 A real engine answers on real adapters, against ministack. The work shows what a turn shows: its
-phases, twelve citations, then 500 tokens of English at an even rate. Write units are ministack's
-own, read units are reckoned from the items that were read, as DynamoDB reckons them (ministack
-tells wrong ones).
+phases, twelve citations, then 500 tokens of English at an even rate. What else a run may cost is
+measured one call of the store at a time. How units are counted is in `tests.fakes.capacity`.
 """
 
 import asyncio
-import math
 import re
 import sys
-import threading
 import time
 import uuid
-from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from ibid.adapters.dynamodb.records import keys
 from ibid.adapters.dynamodb.records.records import DynamoRecords
-from ibid.adapters.dynamodb.rows import size_of
 from ibid.adapters.system_clock import SystemClock
 from ibid.domain.answers import TurnInput, TurnResult
 from ibid.domain.events import CitationsFound, Done, Phase, StatusChanged, TokenDelta, TurnEvent
 from ibid.domain.passages import Citation
+from ibid.ports.idempotency import KeyScope, StoredAnswer
 from ibid.runs.engine import RunEngine
 from ibid.runs.limits import RunLimits
 from ibid.runs.turns import NewTurn, Proceed, Work
+from tests.contract.run_steps import (
+    WEEK,
+    append,
+    begin,
+    end,
+    end_dead,
+    kept,
+    numbered,
+    resume,
+    some_events,
+)
 from tests.fakes.app_table import AppTable
-from tests.fakes.aws_faults import Call, intercepted
+from tests.fakes.aws_faults import intercepted
+from tests.fakes.capacity import PURPOSES, Bill
 from tests.fakes.ministack import ministack
-from tests.fakes.samples import ANN, a_conversation, a_project, a_result
+from tests.fakes.samples import (
+    ANN,
+    NOON,
+    PLACES,
+    a_conversation,
+    a_pause,
+    a_project,
+    a_result,
+    a_resumption,
+    a_run,
+)
 
 TOKENS = 500
 RATES = (125, 20)
@@ -45,70 +60,6 @@ MODULES += ["globals", "testing", "json"]
 MOST_WRITTEN, MOST_READ = 14.0, 8.0  # at the first rate
 
 _TOKEN = re.compile(r"\s*\S{1,5}")
-
-
-@dataclass
-class Bill:
-    """Units by what they are for."""
-
-    calls: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    written: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    read: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def hook(self, operation: str, params: dict[str, Any], call: Call) -> Any:  # noqa: ANN401 - botocore's own
-        found = call({**params, "ReturnConsumedCapacity": "TOTAL"})
-        what = purpose(operation, params)
-        with self.lock:
-            self.calls[what] += 1
-            if operation in {"Query", "GetItem"}:
-                self.read[what] += read_units(found, strong=params.get("ConsistentRead", False))
-            else:
-                told = found["ConsumedCapacity"]
-                for one in told if isinstance(told, list) else [told]:
-                    self.written[what] += one["CapacityUnits"]
-        return found
-
-    def clear(self) -> None:
-        for units in (self.calls, self.written, self.read):
-            units.clear()
-
-    def lines(self) -> Sequence[str]:
-        return [
-            f"| {what} | {self.calls[what]} | {self.written[what]:g} | {self.read[what]:g} |"
-            for what in sorted(self.calls, key=list(PURPOSES.values()).index)
-        ]
-
-
-PURPOSES = {
-    ("GetItem", "A"): "the project",
-    ("GetItem", keys.CONVERSATION_FACTS): "the conversation",
-    ("Query", "T"): "begin: thread and history",
-    ("UpdateItem", keys.LIVE): "a place among the live runs, taken and freed",
-    ("UpdateItem", keys.CONVERSATION_FACTS): "begin: the run's number",
-    ("PutItem", keys.RUNS): "begin: the run with its question",
-    ("PutItem", keys.SLOTS): "journal, which is heartbeat and fence",
-    ("GetItem", keys.RUNS): "looks for a cancel",
-    ("UpdateItem", keys.RUNS): "end: terminator, answer, last tokens",
-}
-
-
-def purpose(operation: str, params: Mapping[str, Any]) -> str:
-    if operation == "Query":
-        return PURPOSES[operation, "T"]
-    key = params["Item"] if operation == "PutItem" else params["Key"]
-    names = [key["pk"]["S"], key["sk"]["S"]]
-    return next(
-        what
-        for (kind, start), what in PURPOSES.items()
-        if kind == operation and any(name.startswith(start) for name in names)
-    )
-
-
-def read_units(found: Mapping[str, Any], *, strong: bool) -> float:
-    items = found.get("Items", [found["Item"]] if "Item" in found else [])
-    blocks = max(1, math.ceil(sum(size_of(item) for item in items) / 4_096))
-    return blocks if strong else blocks / 2
 
 
 def citations() -> tuple[Citation, ...]:
@@ -127,10 +78,7 @@ def citations() -> tuple[Citation, ...]:
             f"#L{37 * index}-L{37 * index + 22 + index}",
             cited=None,
         )
-        for index, name in enumerate(
-            MODULES,
-            1,
-        )
+        for index, name in enumerate(MODULES, 1)
     )
 
 
@@ -200,6 +148,53 @@ async def measure(url: str, rate: int, history: int) -> Bill:
     return bill
 
 
+async def others(url: str) -> Sequence[str]:
+    """Rows of what a plain turn has not."""
+    rows: list[str] = []
+
+    async def bill(what: str, *answers: Awaitable[object]) -> None:
+        counted = Bill(purpose=what)
+        with intercepted(counted.hook):
+            for answer in answers:
+                await answer
+        rows.extend(counted.lines())
+
+    async with AppTable.opened(url) as table:
+        records, store = table.records, table.records.runs
+        await records.projects.create(a_project())
+        await bill("a new conversation", records.conversations.create(a_conversation()))
+        first, behind = a_run(1), a_run(2)
+        text = "".join(tokens(0))
+        await begin(records, first)
+        await append(records, first, 0, numbered(some_events(*tokens(0)[:100])))
+        await bill("a heartbeat", append(records, first, 1))
+        await bill("a look by a follower who has all", store.entries(first, after=102))
+        await bill("a look at all live runs, of which there is one", store.live())
+        await bill("a cancel", store.request_cancel(first.id, principal=ANN))
+        await bill("a run queued behind another", begin(records, behind, behind=True))
+        await bill("a try to admit it in vain", store.admit(behind, limits=PLACES))
+        dead = await kept(records, first)
+        await bill("the end of a dead run", end_dead(records, dead, text=text))
+        await bill("an admission", store.admit(behind, limits=PLACES))
+        await bill("the end by a pause", end(records, behind, a_pause(behind)))
+        third = a_resumption(await kept(records, behind), 3)
+        await bill("a resumption", resume(records, third))
+        await end(records, third, a_pause(third))
+        await bill("an expiry", store.expire(await kept(records, third)))
+        scope = KeyScope(tenant="acme", subject="ann", method="POST", path="/ask", key="k")
+        mine: Mapping[str, str] = {"tenant": "acme", "owner": "me"}
+        key, keys = scope.record_id, records.idempotency
+        await bill(
+            "an idempotency key: claimed, planned, answered",
+            keys.claim(scope, fingerprint="f" * 64, owner="me", now=NOON, expires_at=WEEK),
+            keys.beat(key, plan=first.id, **mine),
+            keys.finish(key, answer=StoredAnswer(status=202, run_id=first.id), **mine),
+        )
+        whole = records.conversations.delete("c1", principal=ANN)
+        await bill("the deletion of a conversation with three runs", whole)
+    return rows
+
+
 async def main() -> bool:
     is_within = True
     with ministack() as url:
@@ -215,6 +210,9 @@ async def main() -> bool:
                 print(f"| all, but for the project | | {written:g} | {read:g} |", flush=True)
                 if rate == RATES[0]:
                     is_within &= written <= MOST_WRITTEN and read <= MOST_READ
+        print("\nWhat else there may be\n")
+        print("| what for | calls | written | read |\n|---|---|---|---|")
+        print("\n".join(await others(url)))
     return is_within
 
 
