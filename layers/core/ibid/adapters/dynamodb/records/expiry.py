@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 TTL = "expires"  # epoch seconds
 GRACE = timedelta(days=1)  # DynamoDB deletes in any order, so nobody may still read them then
 TOMBSTONE = timedelta(days=8)  # more than any writer of what was deleted lives
-PLACES = timedelta(days=2)  # a tenant's live runs, from the last change on
+PLACES = timedelta(days=8)  # a tenant's live runs, from the last change on: all have ended
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """The app records in one DynamoDB table."""
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -121,4 +122,4 @@ class DynamoRecords:
 
     async def close(self) -> None:
         """Wait for the calls under way and close the sockets; repeatable."""
-        self._connection.close()
+        await asyncio.to_thread(self._connection.close)
