@@ -5,7 +5,8 @@ from ibid.adapters.dynamodb.records.expiry import TOMBSTONE, TTL, Expiry
 from ibid.adapters.dynamodb.records.journal import Journals, partition_of
 from ibid.adapters.dynamodb.records.memory import Known, Memory
 from ibid.adapters.dynamodb.records.run_rows import OWNED, RunRows, is_live, is_run
-from ibid.adapters.dynamodb.records.table import ConditionFailed, Table, Write
+from ibid.adapters.dynamodb.records.table import ConditionFailed, Table
+from ibid.adapters.dynamodb.records.writes import Write
 from ibid.domain.conversations import Run, RunState
 from ibid.domain.errors import LeaseLost
 

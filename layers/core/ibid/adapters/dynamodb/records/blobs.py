@@ -8,8 +8,9 @@ from uuid import uuid4
 
 from ibid.adapters.dynamodb.records import keys
 from ibid.adapters.dynamodb.records.dictionary import DICTIONARY
-from ibid.adapters.dynamodb.records.table import Table, Write
+from ibid.adapters.dynamodb.records.table import Table
 from ibid.adapters.dynamodb.records.wire import Value
+from ibid.adapters.dynamodb.records.writes import Write
 from ibid.domain.errors import StoreUnavailable
 
 INLINE_BYTES = 250_000  # DynamoDB takes 400 KB with names, keys and all else

@@ -7,9 +7,10 @@ from ibid.adapters.dynamodb.records.deletion import Deletion
 from ibid.adapters.dynamodb.records.pointers import ID, MOMENT, page_of
 from ibid.adapters.dynamodb.records.projects import THERE as PROJECT_THERE
 from ibid.adapters.dynamodb.records.run_rows import RunRows, number_of
-from ibid.adapters.dynamodb.records.table import ConditionFailed, Table, Write
+from ibid.adapters.dynamodb.records.table import ConditionFailed, Table
 from ibid.adapters.dynamodb.records.threads import THERE, Thread, conversation_of
 from ibid.adapters.dynamodb.records.wire import Item, Value
+from ibid.adapters.dynamodb.records.writes import Write
 from ibid.adapters.records import codec, cursors
 from ibid.domain.conversations import Conversation, Message
 from ibid.domain.errors import ConversationNotFound, ProjectNotFound

@@ -17,8 +17,9 @@ from ibid.adapters.dynamodb.records.keys import Key
 from ibid.adapters.dynamodb.records.places import Places
 from ibid.adapters.dynamodb.records.pointers import ID
 from ibid.adapters.dynamodb.records.run_rows import number_of
-from ibid.adapters.dynamodb.records.table import ConditionFailed, Table, Write
+from ibid.adapters.dynamodb.records.table import ConditionFailed, Table
 from ibid.adapters.dynamodb.records.wire import Item, Value
+from ibid.adapters.dynamodb.records.writes import Write
 from ibid.domain.conversations import run_id
 from ibid.domain.errors import ConversationNotFound
 

@@ -23,8 +23,9 @@ from ibid.adapters.dynamodb.records.run_rows import (
     is_live,
     is_run,
 )
-from ibid.adapters.dynamodb.records.table import ConditionFailed, Table, Write
+from ibid.adapters.dynamodb.records.table import ConditionFailed, Table
 from ibid.adapters.dynamodb.records.wire import Item, Value
+from ibid.adapters.dynamodb.records.writes import Write
 from ibid.adapters.dynamodb.tables import DUE, PAUSE
 from ibid.adapters.records import codec
 from ibid.adapters.records.journal import pack

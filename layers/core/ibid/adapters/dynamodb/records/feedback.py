@@ -1,8 +1,9 @@
 """Ratings in the app table, in the partition of the conversation that they are deleted with."""
 
 from ibid.adapters.dynamodb.records import keys
-from ibid.adapters.dynamodb.records.table import ConditionFailed, Table, Write
+from ibid.adapters.dynamodb.records.table import ConditionFailed, Table
 from ibid.adapters.dynamodb.records.threads import THERE
+from ibid.adapters.dynamodb.records.writes import Write
 from ibid.adapters.records import codec
 from ibid.domain.conversations import parse_run_id
 from ibid.domain.errors import ConversationNotFound

@@ -8,8 +8,9 @@ from typing import Any
 from ibid.adapters.dynamodb.records import blobs, keys
 from ibid.adapters.dynamodb.records.deletion import Deletion
 from ibid.adapters.dynamodb.records.expiry import TTL, removed_after
-from ibid.adapters.dynamodb.records.table import ConditionFailed, Table, Write
+from ibid.adapters.dynamodb.records.table import ConditionFailed, Table
 from ibid.adapters.dynamodb.records.wire import Item, Value
+from ibid.adapters.dynamodb.records.writes import Write
 from ibid.adapters.records import codec
 from ibid.domain.errors import LeaseLost
 from ibid.ports.idempotency import KeyRecord, KeyScope, StoredAnswer

@@ -7,8 +7,9 @@ from typing import Any
 from ibid.adapters.dynamodb.records import keys
 from ibid.adapters.dynamodb.records.pointers import ID, MOMENT, page_of
 from ibid.adapters.dynamodb.records.projects import THERE
-from ibid.adapters.dynamodb.records.table import ConditionFailed, Table, Write
+from ibid.adapters.dynamodb.records.table import ConditionFailed, Table
 from ibid.adapters.dynamodb.records.wire import Item, Value
+from ibid.adapters.dynamodb.records.writes import Write
 from ibid.adapters.records import codec
 from ibid.domain.errors import JobNotFound, LeaseLost, ProjectNotFound
 from ibid.domain.pages import Page

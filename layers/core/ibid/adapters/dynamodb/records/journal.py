@@ -14,8 +14,9 @@ from ibid.adapters.dynamodb.records import blobs, keys
 from ibid.adapters.dynamodb.records.expiry import TTL, removed_after
 from ibid.adapters.dynamodb.records.memory import Known, Memory
 from ibid.adapters.dynamodb.records.run_rows import OWNED, is_live, is_run
-from ibid.adapters.dynamodb.records.table import ConditionFailed, Table, Write
+from ibid.adapters.dynamodb.records.table import ConditionFailed, Table
 from ibid.adapters.dynamodb.records.wire import Item, Value
+from ibid.adapters.dynamodb.records.writes import Write
 from ibid.adapters.records.journal import Pack, pack, unpack
 from ibid.domain.conversations import Run
 from ibid.domain.errors import LeaseLost

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 from ibid.adapters.dynamodb.records import keys
 from ibid.adapters.dynamodb.records.expiry import PLACES, TTL, Expiry
-from ibid.adapters.dynamodb.records.table import ConditionFailed, Table, Write
+from ibid.adapters.dynamodb.records.table import ConditionFailed, Table
 from ibid.adapters.dynamodb.records.wire import Item, Value
+from ibid.adapters.dynamodb.records.writes import Write
 from ibid.domain.conversations import Run
 from ibid.ports.runs import PlaceLimits
 

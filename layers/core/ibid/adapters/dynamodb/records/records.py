@@ -19,9 +19,11 @@ from ibid.adapters.dynamodb.records.journal import Journals
 from ibid.adapters.dynamodb.records.memory import Memory
 from ibid.adapters.dynamodb.records.places import Places
 from ibid.adapters.dynamodb.records.projects import DynamoProjects
+from ibid.adapters.dynamodb.records.resumptions import Resumptions
 from ibid.adapters.dynamodb.records.runs import DynamoRuns
 from ibid.adapters.dynamodb.records.starts import Starts
-from ibid.adapters.dynamodb.records.table import ConditionFailed, Table, Write
+from ibid.adapters.dynamodb.records.table import ConditionFailed, Table
+from ibid.adapters.dynamodb.records.writes import Write
 from ibid.adapters.dynamodb.retries import RetryBudget
 from ibid.domain.errors import SchemaTooNew
 
@@ -55,6 +57,7 @@ class DynamoRecords:
             journals=journals,
             places=places,
             starts=Starts(made, places, memory),
+            resumptions=Resumptions(made, places, memory),
             adoptions=Adoptions(made, journals, memory, expiry),
             ends=Ends(made, journals, places, memory),
             expiry=expiry,

@@ -12,6 +12,7 @@ from ibid.adapters.dynamodb.records.expiry import TOMBSTONE, Expiry
 from ibid.adapters.dynamodb.records.following import Following
 from ibid.adapters.dynamodb.records.journal import Journals, partition_of
 from ibid.adapters.dynamodb.records.places import Places
+from ibid.adapters.dynamodb.records.resumptions import Resumptions
 from ibid.adapters.dynamodb.records.run_rows import (
     LIVE,
     RunRows,
@@ -19,9 +20,11 @@ from ibid.adapters.dynamodb.records.run_rows import (
     is_pending,
     is_run,
 )
-from ibid.adapters.dynamodb.records.starts import Start, Starts
-from ibid.adapters.dynamodb.records.table import ConditionFailed, Table, Write
+from ibid.adapters.dynamodb.records.start import Start
+from ibid.adapters.dynamodb.records.starts import Starts
+from ibid.adapters.dynamodb.records.table import ConditionFailed, Table
 from ibid.adapters.dynamodb.records.wire import Item
+from ibid.adapters.dynamodb.records.writes import Write
 from ibid.adapters.dynamodb.tables import DUE, PAUSE, PAUSED_RUNS
 from ibid.adapters.records import codec, cursors
 from ibid.domain.conversations import Message, Run, RunState, parse_run_id
@@ -42,6 +45,7 @@ class DynamoRuns:
         journals: Journals,
         places: Places,
         starts: Starts,
+        resumptions: Resumptions,
         adoptions: Adoptions,
         ends: Ends,
         expiry: Expiry,
@@ -50,6 +54,7 @@ class DynamoRuns:
         self._journals = journals
         self._places = places
         self._starts = starts
+        self._resumptions = resumptions
         self._adoptions = adoptions
         self._ends = ends
         self._expiry = expiry
@@ -96,7 +101,7 @@ class DynamoRuns:
             run=run, question=question, limits=limits, history=history, idempotency=idempotency
         )
         return await self._table.run(
-            lambda: self._starts.resume(start, paused=paused, decision=decision)
+            lambda: self._resumptions.resume(start, paused=paused, decision=decision)
         )
 
     async def append(

@@ -5,9 +5,7 @@ those of an index and where it is said.
 """
 
 import asyncio
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 from uuid import uuid4
 
@@ -15,14 +13,14 @@ from botocore.exceptions import ClientError
 
 from ibid.adapters.dynamodb.connection import Connection
 from ibid.adapters.dynamodb.records.keys import Key
-from ibid.adapters.dynamodb.records.wire import Item, Value, pack, packed, unpack
+from ibid.adapters.dynamodb.records.wire import Item, packed, unpack
+from ibid.adapters.dynamodb.records.writes import Write, key_of
 from ibid.adapters.dynamodb.retries import code_of
 from ibid.domain.errors import StoreUnavailable
 
 T = TypeVar("T")
 
 _READ_BATCH, _WRITE_BATCH = 100, 25  # DynamoDB's most
-_NAMES = re.compile(r"#(\w+)")
 _REFUSED = "ConditionalCheckFailed"
 
 
@@ -42,29 +40,6 @@ class ConditionFailed(Exception):
     def item(self) -> Item | None:
         """What stood in the way of the first one that failed."""
         return next(iter(self.items.values()))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Write:
-    """One conditional write.
-
-    Attributes:
-        key: Of the item.
-        item: To put, without its key; None updates, deletes or checks.
-        update: An update expression; None where there is none.
-        deletes: Whether the item is to go.
-        condition: What must hold, None for nothing.
-        values: Of both expressions.
-        names: Attribute names that are no words, by what the expressions call them.
-    """
-
-    key: Key
-    item: Mapping[str, Value | None] | None = None
-    update: str | None = None
-    deletes: bool = False
-    condition: str | None = None
-    values: Mapping[str, Value] = field(default_factory=dict)
-    names: Mapping[str, str] = field(default_factory=dict)
 
 
 class Table:
@@ -101,7 +76,7 @@ class Table:
 
     def get(self, key: Key) -> Item | None:
         """Return an item, or None."""
-        found = self._call("get_item", Key=_key(key), ConsistentRead=True)
+        found = self._call("get_item", Key=key_of(key), ConsistentRead=True)
         return unpack(found["Item"]) if "Item" in found else None
 
     def query(
@@ -191,7 +166,7 @@ class Table:
             StoreUnavailable: Some were left unprocessed until the budget was used up.
         """
         items: dict[Key, Item] = {}
-        left = [_key(key) for key in dict.fromkeys(wanted)]
+        left = [key_of(key) for key in dict.fromkeys(wanted)]
         waits = self._connection.budget.waits()
         while left:
             some, later = left[:_READ_BATCH], left[_READ_BATCH:]
@@ -215,7 +190,7 @@ class Table:
         Raises:
             ConditionFailed: The condition does not hold.
         """
-        operation, params = _single(write)
+        operation, params = write.alone()
         try:
             done = self._call(operation, **params, ReturnValuesOnConditionCheckFailure="ALL_OLD")
         except ClientError as error:
@@ -234,7 +209,7 @@ class Table:
         """
         token = uuid4().hex  # a repetition whose first try was done changes nothing
         waits = self._connection.budget.waits()
-        items = [_part(write, self.name) for write in writes]
+        items = [write.part(self.name) for write in writes]
         while True:
             try:
                 self._connection.dynamodb(
@@ -257,7 +232,7 @@ class Table:
         Raises:
             StoreUnavailable: Some were left unprocessed until the budget was used up.
         """
-        left: list[Any] = [{"DeleteRequest": {"Key": _key(key)}} for key in dict.fromkeys(doomed)]
+        left: list[Any] = [{"DeleteRequest": {"Key": key_of(key)}} for key in dict.fromkeys(doomed)]
         waits = self._connection.budget.waits()
         while left:
             some, later = left[:_WRITE_BATCH], left[_WRITE_BATCH:]
@@ -292,56 +267,8 @@ async def _until_done(waiting: "asyncio.Future[Any]") -> None:
     waiting.exception()  # nobody else will look
 
 
-def _key(key: Key) -> dict[str, Any]:
-    return {"pk": packed(key[0]), "sk": packed(key[1])}
-
-
 def _key_of(item: Mapping[str, Any]) -> Key:
     return item["pk"]["S"], item["sk"]["S"]
-
-
-def _expressions(write: Write) -> dict[str, Any]:
-    texts = [text for text in (write.update, write.condition) if text is not None]
-    params: dict[str, Any] = {}
-    if write.update is not None:
-        params["UpdateExpression"] = write.update
-    if write.condition is not None:
-        params["ConditionExpression"] = write.condition
-    names = {name for text in texts for name in _NAMES.findall(text)}
-    if names:
-        params["ExpressionAttributeNames"] = {
-            f"#{name}": write.names.get(name, name) for name in names
-        }
-    if write.values:
-        params["ExpressionAttributeValues"] = {
-            f":{name}": packed(value) for name, value in write.values.items()
-        }
-    return params
-
-
-def _single(write: Write) -> tuple[str, dict[str, Any]]:
-    expressions = _expressions(write)
-    if write.item is not None:
-        return "put_item", {"Item": {**_key(write.key), **pack(write.item)}, **expressions}
-    if write.update is not None:
-        return "update_item", {
-            "Key": _key(write.key),
-            "ReturnValues": "ALL_NEW",
-            **expressions,
-        }
-    return "delete_item", {"Key": _key(write.key), **expressions}
-
-
-def _part(write: Write, table: str) -> dict[str, Any]:
-    params = {
-        "TableName": table,
-        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        **_expressions(write),
-    }
-    if write.item is not None:
-        return {"Put": {"Item": {**_key(write.key), **pack(write.item)}, **params}}
-    kind = "Update" if write.update is not None else "Delete" if write.deletes else "ConditionCheck"
-    return {kind: {"Key": _key(write.key), **params}}
 
 
 def _failed(error: ClientError) -> dict[int, Item | None]:
