@@ -1,10 +1,12 @@
 """The app table under lost replies, throttling, conflicts, time and deletions."""
 
+import asyncio
 import contextlib
 import dataclasses
 import random
 import zlib
 from collections.abc import AsyncIterator, Awaitable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -14,11 +16,12 @@ from ibid.adapters.dynamodb.records.dictionary import DICTIONARY
 from ibid.adapters.dynamodb.records.expiry import GRACE, TTL
 from ibid.adapters.dynamodb.records.records import DynamoRecords
 from ibid.adapters.dynamodb.retries import RetryBudget
-from ibid.domain.conversations import RunState
+from ibid.domain.conversations import Run, RunState
 from ibid.domain.errors import (
     JournalExpired,
     LeaseLost,
     Misconfigured,
+    PauseResolved,
     RunNotFound,
     SchemaTooNew,
     StoreUnavailable,
@@ -44,6 +47,7 @@ from tests.contract.run_steps import (
 )
 from tests.fakes.app_table import AppTable
 from tests.fakes.aws_faults import (
+    Call,
     Hook,
     conflicting_once,
     each_once,
@@ -59,6 +63,7 @@ from tests.fakes.samples import (
     NOON,
     PLACES,
     a_job,
+    a_pause,
     a_question,
     a_resumption,
     a_run,
@@ -373,6 +378,41 @@ async def test_a_killed_owner_can_neither_keep_nor_end_nor_show(table: AppTable)
     assert ended.state is RunState.FAILED
     assert ended == await kept(other, run)
     await other.close()
+
+
+async def test_a_decision_that_another_overtakes_at_any_call_is_told_of_it(table: AppTable) -> None:
+    await conversations(table.records, "c1")
+    paused = await pause(table.records, a_run(1))
+    loop, number, overtaken = asyncio.get_running_loop(), 1, True
+    while overtaken:
+        number, overtaken, calls = number + 1, False, 0
+        slow, fast = (replace(a_resumption(paused, number), lease_owner=o) for o in ("s", "f"))
+
+        def hook(
+            operation: str,  # noqa: ARG001
+            params: dict[str, Any],
+            call: Call,
+            *,
+            fast: Run = fast,
+            before: int = number - 1,
+        ) -> object:
+            nonlocal calls, overtaken
+            calls += 1
+            if calls == before and not overtaken:
+                overtaken = True
+                asyncio.run_coroutine_threadsafe(resume(table.records, fast), loop).result()
+            return call(params)
+
+        with intercepted(hook):
+            (outcome,) = await asyncio.gather(
+                resume(table.records, slow, decision="another"), return_exceptions=True
+            )
+
+        if overtaken:
+            assert isinstance(outcome, PauseResolved), (number, outcome)
+            assert (outcome.run_id, outcome.state) == (fast.id, RunState.RUNNING)
+            paused = await end(table.records, fast, a_pause(fast))  # and asks again
+    assert number > 4  # two reads of rows, a place, the write
 
 
 async def test_a_journal_is_over_when_its_time_is_and_dynamodb_removes_it_a_day_later(

@@ -18,6 +18,7 @@ from ibid.domain.errors import (
     PauseExpired,
     PauseResolved,
     RunNotFound,
+    RunNumberTaken,
 )
 from ibid.ports.runs import Begun
 
@@ -42,6 +43,9 @@ class Resumptions:
                 thread = thread_of(self._table, start)
             except ConversationNotFound as error:
                 raise RunNotFound(f"no run {paused!r}") from error
+            except RunNumberTaken:  # since the paused run was read; perhaps by another decision
+                self._check_unresolved(run, paused, self._paused(start, paused), decision)
+                raise
             standing = thread.standing()
             messages = thread.latest_messages(start.history)
             if before is not None and before != run.number - 1:
