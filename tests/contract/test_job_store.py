@@ -217,3 +217,15 @@ async def test_a_list_is_newest_first_with_ties_by_falling_id(records: Records) 
     assert rest.next_cursor is None
     with pytest.raises(ValidationFailed):
         await records.jobs.list_for("p2", tenant="acme", cursor=first.next_cursor, limit=2)
+
+
+async def test_a_write_that_is_tried_changes_nothing(records: Records) -> None:
+    await records.projects.create(a_project())
+    await records.jobs.begin(a_job(), owner="me")
+    before = await records.jobs.get("j1", tenant="acme"), await records.jobs.live()
+
+    for tenant, job in (("acme", "j1"), ("acme", "j9"), ("rival", "j1")):
+        await records.jobs.try_write(job, tenant=tenant)
+
+    assert (await records.jobs.get("j1", tenant="acme"), await records.jobs.live()) == before
+    assert await records.jobs.take_over("j1", tenant="acme", beat=0, at=NOON)

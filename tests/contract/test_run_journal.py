@@ -342,3 +342,21 @@ async def test_no_entry_of_another_run_is_read(records: Records) -> None:
         assert first.event == TokenDelta(text=str(number))
     with pytest.raises(RunNotFound):
         await records.runs.entries(replace(a_run(), tenant="rival"), after=0)
+
+
+async def test_a_write_that_is_tried_changes_nothing(records: Records) -> None:
+    await conversations(records, "c1")
+    run = a_run()
+    await begin(records, run)
+    await append(records, run, 0, numbered(some_events("a")))
+    before = await kept(records, run), await records.runs.live(), await journal(records, run)
+
+    for tenant, run_id in (("acme", run.id), ("acme", "c1-9"), ("rival", run.id), ("acme", "?")):
+        await records.runs.try_write(run_id, tenant=tenant)
+
+    assert before == (
+        await kept(records, run),
+        await records.runs.live(),
+        await journal(records, run),
+    )
+    assert (await append(records, run, 1)).beat == 2

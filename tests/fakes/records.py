@@ -225,6 +225,10 @@ class FakeJobs:
         await asyncio.sleep(0)
         return {key: row.beat for key, row in self._rows.jobs.items() if row.job.state in LIVE_JOBS}
 
+    async def try_write(self, job_id: str, *, tenant: str) -> None:
+        self._rows.jobs.get((tenant, job_id))
+        await asyncio.sleep(0)
+
     async def take_over(self, job_id: str, *, tenant: str, beat: int, at: datetime) -> bool:
         await asyncio.sleep(0)
         row = self._rows.jobs.get((tenant, job_id))

@@ -202,6 +202,10 @@ class FakeRuns:
         await asyncio.sleep(0)
         return self._rows.runs.get((tenant, run_id))
 
+    async def try_write(self, run_id: str, *, tenant: str) -> None:
+        self._rows.runs.get((tenant, run_id))
+        await asyncio.sleep(0)
+
     async def end_dead(
         self,
         run: Run,

@@ -277,6 +277,25 @@ async def test_a_file_that_stays_busy_is_unavailable_and_serves_again_later(path
     await records.close()
 
 
+async def test_a_file_that_takes_no_writes_says_so_to_who_tries_one(path: Path) -> None:
+    records = await SqliteRecords.open(path, busy_s=0.05)
+    await conversations(records, "c1")
+    run = (await begin(records, a_run())).run
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+
+        with pytest.raises(StoreUnavailable, match="SQLITE_BUSY"):
+            await records.runs.try_write(run.id, tenant=run.tenant)
+        with pytest.raises(StoreUnavailable, match="SQLITE_BUSY"):
+            await records.jobs.try_write("j1", tenant=run.tenant)
+        reads = await records.runs.live()
+        other.execute("COMMIT")
+    await records.runs.try_write(run.id, tenant=run.tenant)
+
+    assert reads == await records.runs.live() == {(run.tenant, run.id): 0}
+    await records.close()
+
+
 async def test_a_file_that_is_busy_for_a_while_is_waited_for(path: Path) -> None:
     records = await SqliteRecords.open(path, busy_s=60)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:

@@ -609,6 +609,34 @@ async def test_a_store_that_takes_no_writes_for_longer_than_a_term_costs_no_livi
     assert (await bench.run(live.id)).beat > 0
 
 
+async def test_a_run_that_could_not_beat_for_a_term_beats_before_a_watch_may_end_it(
+    bench: Bench,
+) -> None:
+    """Reads are answered while all writes wait in one line, and the watch is the first in it."""
+    line = Gate("append:before")
+    engine = bench.another(at=line)
+    live = await engine.start(replace(a_turn(), attended=False), scripted_work("a", pause=_forever))
+    line.shut()
+    tried = 0
+
+    async def end_of_the_wait(point: str) -> None:
+        nonlocal tried
+        if point == "try_write:before":
+            tried += 1
+            bench.clock.move(LIMITS.term_s)  # as long as it waited in line itself
+            line.open()
+
+    watcher = bench.another(owner="watcher", at=end_of_the_wait)
+    while not tried:
+        await watcher.look()
+        bench.clock.move(LIMITS.beat_s)
+    await engine.look()
+    await watcher.look()
+
+    assert (await bench.run(live.id)).state is RunState.RUNNING
+    assert (await bench.run(live.id)).beat > 0
+
+
 async def test_a_dead_run_that_cannot_be_read_does_not_hold_up_the_ends_of_others(
     bench: Bench,
 ) -> None:

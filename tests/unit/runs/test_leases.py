@@ -20,61 +20,125 @@ LIMITS = RunLimits(beat_s=5.0, term_s=15.0)
 KEY = ("acme", "r1")
 
 
-def _look(observer: LeaseObserver, clock: FakeClock, beat: int, after: float) -> bool:
+async def _look(observer: LeaseObserver, clock: FakeClock, beat: int, after: float) -> bool:
     clock.move(after)
-    return list(observer.look({KEY: beat})) == [(KEY, beat)]
+    return list(await observer.look({KEY: beat})) == [(KEY, beat)]
 
 
-def test_a_counter_that_stands_still_for_a_term_is_dead() -> None:
+def _observer(clock: FakeClock, *stalls: float) -> LeaseObserver:
+    """One whose writes wait so many seconds in turn, then none; a negative stall is no answer."""
+    left = list(stalls)
+
+    async def try_write(_: tuple[str, str]) -> None:
+        stall = left.pop(0) if left else 0.0
+        clock.move(abs(stall))
+        if stall < 0:
+            raise StoreUnavailable("busy")
+
+    return LeaseObserver(clock, LIMITS, try_write=try_write)
+
+
+async def test_a_counter_that_stands_still_for_a_term_is_dead() -> None:
     clock = FakeClock()
-    observer = LeaseObserver(clock, LIMITS)
+    observer = _observer(clock)
 
-    looks = [_look(observer, clock, 7, 5.0) for _ in range(5)]
+    looks = [await _look(observer, clock, 7, 5.0) for _ in range(5)]
 
     assert looks == [False, False, False, True, True]
 
 
-def test_a_beat_within_the_term_starts_it_anew() -> None:
+async def test_a_beat_within_the_term_starts_it_anew() -> None:
     clock = FakeClock()
-    observer = LeaseObserver(clock, LIMITS)
+    observer = _observer(clock)
 
-    looks = [_look(observer, clock, beat, 5.0) for beat in (0, 0, 0, 1, 1, 1, 1)]
+    looks = [await _look(observer, clock, beat, 5.0) for beat in (0, 0, 0, 1, 1, 1, 1)]
 
     assert looks == [False, False, False, False, False, False, True]
 
 
-def test_an_observer_that_was_suspended_has_not_watched() -> None:
+async def test_an_observer_that_was_suspended_has_not_watched() -> None:
     clock = FakeClock()
-    observer = LeaseObserver(clock, LIMITS)
-    _look(observer, clock, 0, 5.0)
+    observer = _observer(clock)
+    await _look(observer, clock, 0, 5.0)
 
-    after_the_night = _look(observer, clock, 0, 30_000.0)
+    after_the_night = await _look(observer, clock, 0, 30_000.0)
 
     assert not after_the_night
-    assert _look(observer, clock, 0, 5.0)
+    assert await _look(observer, clock, 0, 5.0)
 
 
-def test_who_found_the_store_away_has_not_watched() -> None:
+async def test_who_found_the_store_away_has_not_watched() -> None:
     clock = FakeClock()
-    observer = LeaseObserver(clock, LIMITS)
+    observer = _observer(clock)
     for _ in range(4):
-        _look(observer, clock, 0, 5.0)
+        await _look(observer, clock, 0, 5.0)
 
     observer.forget()
 
-    looks = [_look(observer, clock, 0, 5.0) for _ in range(4)]
+    looks = [await _look(observer, clock, 0, 5.0) for _ in range(4)]
     assert looks == [False, False, False, True]
 
 
-def test_a_lease_that_comes_again_is_watched_anew() -> None:
+async def test_a_lease_that_comes_again_is_watched_anew() -> None:
     clock = FakeClock()
-    observer = LeaseObserver(clock, LIMITS)
+    observer = _observer(clock)
     for _ in range(3):
-        _look(observer, clock, 0, 5.0)
+        await _look(observer, clock, 0, 5.0)
 
-    observer.look({})
+    await observer.look({})
 
-    assert not _look(observer, clock, 0, 5.0)
+    assert not await _look(observer, clock, 0, 5.0)
+
+
+async def test_a_term_in_which_no_write_went_through_ends_nobody() -> None:
+    """Reads are answered all along, and the lock that held up the beats goes as the end is due."""
+    clock = FakeClock()
+    observer = _observer(clock, 30.0)
+    looks = [await _look(observer, clock, 0, 5.0) for _ in range(3)]
+
+    may_beat_again = await _look(observer, clock, 0, 0.9)
+
+    assert looks == [False, False, False]
+    assert not may_beat_again
+    assert not await _look(observer, clock, 1, 4.1)
+
+
+async def test_who_has_not_beaten_an_interval_after_writes_went_through_is_dead() -> None:
+    clock = FakeClock()
+    observer = _observer(clock, 30.0)
+
+    looks = [await _look(observer, clock, 0, 5.0) for _ in range(4)]
+
+    assert looks == [False, False, False, True]
+
+
+async def test_who_gets_no_write_through_watches_all_anew() -> None:
+    clock = FakeClock()
+    observer = _observer(clock, -2.0)
+    for _ in range(2):
+        await _look(observer, clock, 0, 5.0)
+
+    with pytest.raises(StoreUnavailable):
+        await _look(observer, clock, 0, 5.0)
+
+    looks = [await _look(observer, clock, 0, 5.0) for _ in range(4)]
+    assert looks == [False, False, False, True]
+
+
+async def test_one_write_is_tried_for_one_that_seems_dead_and_none_for_who_beats() -> None:
+    clock = FakeClock()
+    tried: list[tuple[str, str]] = []
+
+    async def try_write(key: tuple[str, str]) -> None:
+        tried.append(key)
+
+    observer = LeaseObserver(clock, LIMITS, try_write=try_write)
+
+    for look in range(5):
+        await observer.look({KEY: 0, ("acme", "r2"): look // 2})
+        clock.move(5.0)
+
+    assert tried == [KEY]
 
 
 async def test_a_dead_job_is_ended_and_a_beating_one_is_not() -> None:

@@ -148,6 +148,12 @@ class JobStore(Protocol):
     async def live(self) -> Mapping[tuple[str, str], int]:
         """Return the beat of every live job of every tenant, by (tenant, job id)."""
 
+    async def try_write(self, job_id: str, *, tenant: str) -> None:
+        """Write where the job's counter is written, and change nothing; the job may be gone.
+
+        That it returns says that writes went through just then, its owner's too.
+        """
+
     async def take_over(self, job_id: str, *, tenant: str, beat: int, at: datetime) -> bool:
         """End a live job as failed (`JOB_LOST`) if its counter still is `beat`; say if so."""
 

@@ -274,6 +274,12 @@ class RunStore(Protocol):
     async def read_dead(self, run_id: str, *, tenant: str) -> Run | None:
         """Return a run of any subject, for who ends it; None if it is gone."""
 
+    async def try_write(self, run_id: str, *, tenant: str) -> None:
+        """Write where the run's counter is written, and change nothing; the run may be gone.
+
+        That it returns says that writes went through just then, its owner's too.
+        """
+
     async def end_dead(
         self,
         run: Run,

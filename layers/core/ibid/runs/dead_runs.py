@@ -43,7 +43,11 @@ class DeadRuns:
 
     def observer(self) -> LeaseObserver:
         """Return a fresh observer of leases."""
-        return LeaseObserver(self._clock, self._limits)
+        return LeaseObserver(self._clock, self._limits, try_write=self._try_write)
+
+    async def _try_write(self, key: Key) -> None:
+        tenant, run_id = key
+        await self._runs.try_write(run_id, tenant=tenant)
 
     async def end(self, run_id: str, *, tenant: str, beat: int) -> bool:
         """End a run whose counter stood at `beat` for a term, and say if this call did.
@@ -128,7 +132,7 @@ class DeadRuns:
                 run = await self._runs.read_dead(run_id, tenant=tenant)
                 if run is not None and run.state in LIVE_STATES:
                     live[tenant, run_id] = run.beat
-            for (tenant, run_id), beat in observer.look(live):
+            for (tenant, run_id), beat in await observer.look(live):
                 if await self.end(run_id, tenant=tenant, beat=beat):
                     del live[tenant, run_id]
             pending = set(live)

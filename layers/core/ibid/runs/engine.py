@@ -296,7 +296,7 @@ class RunEngine:
         counters = await self._runs.live()
         ours = {(live.run.tenant, live.run.id) for live in self._live.values()}
         others = {key: beat for key, beat in counters.items() if key not in ours}
-        for (tenant, run_id), beat in self._observer.look(others):
+        for (tenant, run_id), beat in await self._observer.look(others):
             if not await self._dead.end(run_id, tenant=tenant, beat=beat):
                 self._observer.watch_again((tenant, run_id))
 

@@ -156,7 +156,7 @@ class FollowedElsewhere(Followed):
         if run.terminator is not None or self._dead.is_early(run):
             return False
         key = (run.tenant, run.id)
-        for (tenant, run_id), beat in self._observer.look({key: run.beat}):
+        for (tenant, run_id), beat in await self._observer.look({key: run.beat}):
             return await self._dead.end(run_id, tenant=tenant, beat=beat)
         return False
 

@@ -68,14 +68,14 @@ class Sweep:
         """Watch the live runs for a term, and end those that did not move."""
         observer = self._dead.observer()
         first: Mapping[Key, int] = await self._runs.live()
-        observer.look(first)
+        await observer.look(first)
         lost = 0
         while first:
             await asyncio.sleep(self._limits.beat_s)
             now = await self._runs.live()
             # one that has moved is alive, and one that has begun since is not old enough
             first = {key: beat for key, beat in first.items() if now.get(key) == beat}
-            for (tenant, run_id), beat in observer.look(first):
+            for (tenant, run_id), beat in await observer.look(first):
                 lost += await self._dead.end(run_id, tenant=tenant, beat=beat)
                 del first[tenant, run_id]
         return lost

@@ -132,6 +132,15 @@ class SqliteJobs:
 
         return await self._database.read(work)
 
+    async def try_write(self, job_id: str, *, tenant: str) -> None:
+        """Write on a condition that never holds; it takes the one lock of all who write."""
+        await self._database.write(
+            lambda connection: connection.execute(
+                "UPDATE jobs SET beat = beat WHERE tenant = ? AND id = ? AND beat IS NULL",
+                (tenant, job_id),
+            )
+        )
+
     async def take_over(self, job_id: str, *, tenant: str, beat: int, at: datetime) -> bool:
         """End a live job as failed if its counter still is `beat`; say if so."""
 

@@ -212,6 +212,15 @@ class SqliteRuns:
             lambda connection: run_rows.find(connection, tenant, run_id)
         )
 
+    async def try_write(self, run_id: str, *, tenant: str) -> None:
+        """Write on a condition that never holds; it takes the one lock of all who write."""
+        await self._database.write(
+            lambda connection: connection.execute(
+                "UPDATE runs SET beat = beat WHERE tenant = ? AND id = ? AND beat IS NULL",
+                (tenant, run_id),
+            )
+        )
+
     async def end_dead(
         self,
         run: Run,

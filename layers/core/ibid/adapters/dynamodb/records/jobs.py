@@ -129,6 +129,10 @@ class DynamoJobs:
 
         return await self._table.run(work)
 
+    async def try_write(self, job_id: str, *, tenant: str) -> None:
+        """Write to the job's item on a condition that never holds."""
+        await self._table.run(lambda: self._table.try_write(keys.job(tenant, job_id)))
+
     async def take_over(self, job_id: str, *, tenant: str, beat: int, at: datetime) -> bool:
         """End a live job as failed if its counter still is `beat`; say if so."""
         given: dict[str, Value | None] = {

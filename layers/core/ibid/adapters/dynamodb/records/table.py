@@ -6,6 +6,7 @@ those of an index and where it is said.
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 from uuid import uuid4
 
@@ -199,6 +200,11 @@ class Table:
             there = cast("dict[str, Any]", error.response).get("Item")
             raise ConditionFailed({0: unpack(there) if there else None}) from error
         return unpack(done.get("Attributes", {}))
+
+    def try_write(self, key: Key) -> None:
+        """Be refused a write of one item, there or not: it is taken in as any other is."""
+        with suppress(ConditionFailed):
+            self.write(Write(key=key, deletes=True, condition="#never = :once", values={"once": 1}))
 
     def transact(self, *writes: Write) -> None:
         """Do all of some writes, or none.
