@@ -146,3 +146,56 @@ def test_openai_without_key_or_server_is_refused_by_name(
     refused = ibid(data, "ask", "hello")
 
     assert (refused.exit_code, "OPENAI_API_KEY" in refused.stderr) == (2, True)
+
+
+AWS = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "sesame", "AWS_CONFIG_FILE": "none"}
+IN_DYNAMODB = {
+    "IBID_STORE": "dynamodb",
+    "IBID_APP_TABLE": "app",
+    "IBID_CHECKPOINTS_TABLE": "checkpoints",
+    "IBID_WRITES_TABLE": "writes",
+}
+
+
+@pytest.mark.parametrize(
+    ("environ", "exit_code", "told"),
+    [
+        ({"IBID_STORE": "dynamodb"}, 2, "ibid: IBID_STORE=dynamodb needs IBID_APP_TABLE, "),
+        (IN_DYNAMODB, 2, "ibid: AWS has no region: set AWS_DEFAULT_REGION"),
+        (
+            {**IN_DYNAMODB, "IBID_CREATE_TABLES": "true"},
+            2,
+            "ibid: AWS has no region: set AWS_DEFAULT_REGION",
+        ),
+        (
+            {
+                **IN_DYNAMODB,
+                "IBID_CREATE_TABLES": "true",
+                "AWS_DEFAULT_REGION": "us-east-1",
+                "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
+                "AWS_MAX_ATTEMPTS": "1",
+            },
+            1,
+            "ibid: IBID_CREATE_TABLES=true: AWS gave no answer: EndpointConnectionError (STORE_UNAV",
+        ),
+        (
+            {**IN_DYNAMODB, "AWS_DEFAULT_REGION": "us-east-1", "AWS_ENDPOINT_URL": "sesame"},
+            2,
+            "ibid: AWS's settings for dynamodb are wrong: ValueError",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_store_in_the_cloud_is_one_line(
+    data: Path, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], exit_code: int, told: str
+) -> None:
+    for name in ("AWS_DEFAULT_REGION", "AWS_REGION", "AWS_PROFILE", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {**AWS, **environ}.items():
+        monkeypatch.setenv(name, value)
+
+    refused = ibid(data, "projects")
+
+    assert refused.exit_code == exit_code
+    assert refused.stderr.startswith(told)
+    assert refused.stderr.count("\n") == 1
+    assert "sesame" not in refused.stderr

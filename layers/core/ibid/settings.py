@@ -205,7 +205,7 @@ def read_settings(environ: Mapping[str, str], **given: object) -> Settings:
         faults = "; ".join(
             f"{PREFIX}{'.'.join(map(str, fault['loc'])).upper()}: {fault['msg']}"
             if fault["loc"]
-            else str(fault["msg"])
+            else str(fault["msg"]).removeprefix("Value error, ")
             for fault in error.errors(include_input=False, include_url=False)
         )
         raise Misconfigured(faults) from None

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from typing import Any
 
 import httpx
 import pytest
@@ -124,6 +125,17 @@ async def test_a_body_over_the_limit_is_413(*, announced: bool) -> None:
         answer = await ann.post("/projects", content=pieces())
 
     assert_form(answer, 413, "BODY_TOO_LARGE")
+    assert "1,000 bytes" in answer.json()["detail"]["message"]
+
+
+@pytest.mark.parametrize("body", [{"data": {"name": "x"}}, {"json": ["x"]}, {"json": "x"}])
+async def test_a_body_that_is_no_object_is_told_what_it_must_be(body: dict[str, Any]) -> None:
+    async with FakeApp().client() as ann:
+        answer = await ann.post("/projects", **body)
+
+    assert_form(answer, 422, "VALIDATION_ERROR")
+    told = answer.json()["detail"]["fields"]
+    assert told == {"body": "must be a JSON object, sent as Content-Type: application/json"}
 
 
 async def test_a_get_with_a_huge_body_is_413() -> None:

@@ -12,10 +12,14 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     await PlainTextResponse("served")(scope, receive, send)
 
 
-async def status(host: str, hosts: tuple[str, ...]) -> int:
+async def answer(host: str, hosts: tuple[str, ...]) -> httpx.Response:
     transport = httpx.ASGITransport(app=HostCheck(application, hosts))
     async with httpx.AsyncClient(transport=transport, base_url="http://any") as client:
-        return (await client.get("/", headers={"Host": host})).status_code
+        return await client.get("/", headers={"Host": host})
+
+
+async def status(host: str, hosts: tuple[str, ...]) -> int:
+    return (await answer(host, hosts)).status_code
 
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
@@ -33,6 +37,12 @@ async def test_the_server_is_reached_by_its_own_names(host: str) -> None:
 )
 async def test_a_foreign_name_is_refused(host: str) -> None:
     assert await status(host, LOOPBACK) == 400
+
+
+async def test_a_refusal_names_the_servers_names_and_not_the_callers() -> None:
+    told = (await answer("evil.example", LOOPBACK)).json()["detail"]["message"]
+
+    assert told == "This server is named 127.0.0.1 or [::1] or localhost only."
 
 
 async def test_without_names_any_will_do() -> None:

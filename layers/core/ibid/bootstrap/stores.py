@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from ibid.domain.errors import Misconfigured
+from ibid.domain.errors import Misconfigured, StoreUnavailable
 from ibid.ports.conversations import ConversationStore
 from ibid.ports.feedback import FeedbackStore
 from ibid.ports.idempotency import IdempotencyStore
@@ -115,20 +115,34 @@ async def _in_dynamodb(settings: Settings, last: timedelta, stack: AsyncExitStac
 
 
 async def _create(settings: Settings) -> None:
-    """Make the tables and the bucket that are not there."""
+    """Make the tables and the bucket that are not there.
+
+    Raises:
+        Misconfigured: They may not be made.
+        StoreUnavailable: AWS gave no answer.
+    """
     import asyncio
 
-    import boto3
+    from botocore.exceptions import BotoCoreError, ClientError
 
+    from ibid.adapters.dynamodb.connection import make_client
+    from ibid.adapters.dynamodb.retries import code_of
     from ibid.adapters.dynamodb.tables import create_app_table, create_bucket, create_tables
 
     app, checkpoints, writes = settings.tables
 
     def create() -> None:
-        client = boto3.client("dynamodb")
+        client = make_client("dynamodb")
         create_app_table(client, app)
         create_tables(client, checkpoints=checkpoints, writes=writes)
         if settings.bucket is not None:
-            create_bucket(boto3.client("s3"), settings.bucket)
+            create_bucket(make_client("s3"), settings.bucket)
 
-    await asyncio.to_thread(create)
+    try:
+        await asyncio.to_thread(create)
+    except ClientError as error:
+        refused = f"{error.operation_name} was refused: {code_of(error)}"
+        raise Misconfigured(f"IBID_CREATE_TABLES=true: {refused}") from error
+    except BotoCoreError as error:
+        name = type(error).__name__
+        raise StoreUnavailable(f"IBID_CREATE_TABLES=true: AWS gave no answer: {name}") from error

@@ -45,7 +45,11 @@ class HostCheck:
         if scope["type"] != "http" or not self._hosts or self._is_ours(scope):
             await self._app(scope, receive, send)
             return
-        refusal = error_response(400, "HOST_NOT_ALLOWED", "This server has another name.")
+        refusal = error_response(
+            400,
+            "HOST_NOT_ALLOWED",
+            f"This server is named {' or '.join(sorted(self._hosts))} only.",
+        )
         await refusal(scope, receive, send)
 
     def _is_ours(self, scope: Scope) -> bool:
@@ -70,9 +74,7 @@ class BodyLimit:
         limit = self._limit(scope)
         announced = Headers(scope=scope).get("content-length", "")
         if announced.isdecimal() and int(announced) > limit:
-            await error_response(413, "BODY_TOO_LARGE", "The body is larger than this path takes.")(
-                scope, receive, send
-            )
+            await error_response(413, "BODY_TOO_LARGE", _too_large(limit))(scope, receive, send)
             return
         received = 0
 
@@ -81,13 +83,17 @@ class BodyLimit:
             message = await receive()
             received += len(message.get("body", b""))
             if received > limit:
-                raise HTTPException(413)
+                raise HTTPException(413, _too_large(limit))
             return message
 
         await self._app(scope, receive_within, send)
 
     def _limit(self, scope: Scope) -> int:
         return self._max_upload_bytes if is_upload_form(scope["path"]) else self._max_bytes
+
+
+def _too_large(limit: int) -> str:
+    return f"The body is larger than the {limit:,} bytes that this path takes."
 
 
 def is_upload_form(path: str) -> bool:

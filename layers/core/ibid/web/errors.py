@@ -38,8 +38,8 @@ RETRY_AFTER_S = 5
 _FIELD_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _HTTP_CODES = {
     404: ("NOT_FOUND", "There is nothing here."),
-    405: ("METHOD_NOT_ALLOWED", "This path has no such method."),
-    413: ("BODY_TOO_LARGE", "The body is larger than this path takes."),
+    405: ("METHOD_NOT_ALLOWED", "This path has no such method; `Allow` has those that it has."),
+    413: ("BODY_TOO_LARGE", None),  # who refuses it says how large it may be
 }
 _INVALID = "The request is not valid; `fields` says where."
 _SNAKE_CASE = frozenset({"ask", "datasets", "feedback", "resume"})
@@ -132,15 +132,17 @@ async def refuse_invalid(_: Request, error: Exception) -> JSONResponse:
 
 async def refuse_http(request: Request, error: Exception) -> JSONResponse:
     """Answer what the framework refuses: unknown paths, methods, bodies that can't be read."""
-    status = error.status_code if isinstance(error, HTTPException) else 500
+    status, told = 500, ""
+    if isinstance(error, HTTPException):
+        status, told = error.status_code, error.detail
     if status == 400:  # noqa: PLR2004 - the framework's word for a body that it can't read
-        fields = {"body": "can't be read"}
+        fields = {"body": "is no JSON in UTF-8 that can be read"}
         return error_response(422, "VALIDATION_ERROR", _INVALID, fields=fields)
     if status not in _HTTP_CODES:
         return internal_error()
     code, message = _HTTP_CODES[status]
     headers = {"Allow": _allowed(request)} if status == 405 else None  # noqa: PLR2004 - RFC 9110
-    return error_response(status, code, message, headers=headers)
+    return error_response(status, code, message or told, headers=headers)
 
 
 async def refuse_unforeseen(_: Request, error: Exception) -> JSONResponse:
@@ -185,6 +187,8 @@ def _message(problem: Mapping[str, Any]) -> str:
             return f"Input should be one of {problem['ctx']['expected_tags']}"
         case "json_invalid":
             return "is not valid JSON"
+        case "model_attributes_type" if problem["loc"] == ("body",):
+            return "must be a JSON object, sent as Content-Type: application/json"
         case "value_error":
             return str(problem["ctx"]["error"])
         case _:

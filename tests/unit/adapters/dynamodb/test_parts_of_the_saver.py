@@ -1,6 +1,7 @@
 """Keys, lives, retries and sizes: the saver's small parts, without a store."""
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from botocore.exceptions import EndpointConnectionError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ibid.adapters.dynamodb.connection import make_client
 from ibid.adapters.dynamodb.expiry import GRACE, Expiry
 from ibid.adapters.dynamodb.keys import thread_folder, writes_partition
 from ibid.adapters.dynamodb.retries import RetryBudget
@@ -85,6 +87,40 @@ def test_a_missing_table_is_a_setting_and_is_not_tried_again() -> None:
     with pytest.raises(Misconfigured):
         budget(waits).call(failing(refused("PutItem", "ResourceNotFoundException"), 1))
     assert waits == []
+
+
+@pytest.mark.parametrize(
+    ("params", "named"),
+    [
+        ({"TableName": "app", "IndexName": "due", "Key": {"pk": "secret"}}, "of 'app', 'due' was"),
+        ({"RequestItems": {"app": [{"secret": 1}], "log": []}}, "of 'app', 'log' was"),
+        ({"Bucket": "parts", "Key": "secret"}, "of 'parts' was"),
+        ({"TransactItems": [{"secret": 1}]}, "operation was"),
+    ],
+)
+def test_what_is_missing_is_named_and_nothing_of_what_was_sent(
+    params: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(Misconfigured, match=named) as error:
+        budget([]).call(failing(refused("PutItem", "ResourceNotFoundException"), 1), **params)
+
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize("service", ["dynamodb", "s3"])
+def test_settings_of_aws_that_make_no_client_are_named(
+    service: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("AWS_DEFAULT_REGION", "AWS_REGION", "AWS_PROFILE", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+
+    if service == "dynamodb":
+        with pytest.raises(Misconfigured, match="AWS_DEFAULT_REGION"):
+            make_client(service)
+    with pytest.raises(Misconfigured, match=f"settings for {service} are wrong") as error:
+        make_client(service, region_name="us-east-1", endpoint_url="no url:sesame")
+    assert "sesame" not in str(error.value)
 
 
 def test_a_size_is_that_of_names_and_values() -> None:

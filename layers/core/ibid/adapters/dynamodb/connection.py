@@ -10,9 +10,10 @@ from typing import Any, TypeVar, cast
 
 import boto3
 from botocore.config import Config
+from botocore.exceptions import BotoCoreError, NoRegionError
 
 from ibid.adapters.dynamodb.retries import RetryBudget
-from ibid.domain.errors import StoreUnavailable
+from ibid.domain.errors import Misconfigured, StoreUnavailable
 
 _REMEMBERED = 4_096
 
@@ -57,13 +58,16 @@ class Connection:
         return self._process
 
     def client(self, service: str) -> Any:  # noqa: ANN401 - boto3 makes its classes at run time
-        """Return this process's client of a service, made at first use."""
+        """Return this process's client of a service, made at first use.
+
+        Raises:
+            Misconfigured: As for `make_client`.
+        """
         own = self._own()
         with own.lock:
             if service not in own.clients:
-                session: Any = boto3.session.Session()  # its overloads know services by literals
                 arguments = client_arguments(self._configs.get(service, {}), self._workers)
-                own.clients[service] = session.client(service, **arguments)
+                own.clients[service] = make_client(service, **arguments)
             return own.clients[service]
 
     def dynamodb(self, operation: str, **params: Any) -> Any:  # noqa: ANN401 - botocore's own
@@ -183,6 +187,22 @@ class Connection:
     def remembers(self, thread_id: str, checkpoint_ns: str, checkpoint_id: str) -> bool:
         """Whether the checkpoint is known to be stored; False says nothing."""
         return (thread_id, checkpoint_ns, checkpoint_id) in self._own().stored
+
+
+def make_client(service: str, **arguments: Any) -> Any:  # noqa: ANN401 - as above
+    """Return a client of its own session.
+
+    Raises:
+        Misconfigured: The usual AWS variables, or what is given, are not enough for one.
+    """
+    session: Any = boto3.session.Session()  # its overloads know services by literals
+    try:
+        return session.client(service, **arguments)
+    except NoRegionError as error:
+        raise Misconfigured("AWS has no region: set AWS_DEFAULT_REGION") from error
+    except (BotoCoreError, ValueError) as error:  # the text may hold an endpoint's password
+        name = type(error).__name__
+        raise Misconfigured(f"AWS's settings for {service} are wrong: {name}") from error
 
 
 def client_arguments(given: Mapping[str, Any], workers: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,7 +81,7 @@ class RetryBudget:
                 code, name = code_of(error), operation.__name__
                 status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
                 if code in _SETTINGS:
-                    raise Misconfigured(f"{name} was refused: {code}") from error
+                    raise Misconfigured(f"{name}{_of(params)} was refused: {code}") from error
                 if code not in _AGAIN and status < _SERVER_ERROR:
                     raise
                 if not waits.wait():
@@ -94,6 +94,13 @@ class RetryBudget:
     def waits(self) -> "Waits":
         """Start a budget."""
         return Waits(self)
+
+
+def _of(params: Mapping[str, Any]) -> str:
+    """Name what a call is about: its tables or its bucket."""
+    names = [params[key] for key in ("TableName", "IndexName", "Bucket") if key in params]
+    names += params.get("RequestItems", ())
+    return f" of {', '.join(map(repr, names))}" if names else ""
 
 
 class Waits:
