@@ -176,7 +176,7 @@ IN_DYNAMODB = {
                 "AWS_MAX_ATTEMPTS": "1",
             },
             1,
-            "ibid: IBID_CREATE_TABLES=true: AWS gave no answer: EndpointConnectionError (STORE_UNAV",
+            "ibid: IBID_CREATE_TABLES=true: AWS gave no answer: EndpointConnectionError (",
         ),
         (
             {**IN_DYNAMODB, "AWS_DEFAULT_REGION": "us-east-1", "AWS_ENDPOINT_URL": "sesame"},
