@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.awsrequest import AWSResponse, HTTPHeaders
 from botocore.exceptions import EndpointConnectionError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibid.adapters.dynamodb.connection import make_client
+from ibid.adapters.dynamodb.connection import Connection, make_client
 from ibid.adapters.dynamodb.expiry import GRACE, Expiry
 from ibid.adapters.dynamodb.keys import thread_folder, writes_partition
 from ibid.adapters.dynamodb.retries import RetryBudget
@@ -127,3 +128,24 @@ def test_a_size_is_that_of_names_and_values() -> None:
     assert size_of({"ab": {"S": "é"}, "c": {"L": [{"B": b"123"}]}}) == 2 + 3 + 1 + 3 + 2 + (
         1 + 3 + 1 + 3 + 1 + 3 + 3 + 1
     )
+
+
+def test_a_page_of_somebody_between_is_no_answer_of_dynamodb(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    waits: list[float] = []
+    connection = Connection(
+        {"dynamodb": {"region_name": "eu-west-1"}}, workers=1, budget=budget(waits)
+    )
+    page = AWSResponse("", 200, HTTPHeaders(), None)
+    page.headers["content-type"] = "text/html; charset=utf-8"
+    vars(page)["_content"] = b"<html>Sign in</html>"
+    connection.client("dynamodb").meta.events.register("before-send", lambda **_: page)
+
+    with pytest.raises(StoreUnavailable, match="get_item failed"):
+        connection.dynamodb("get_item", TableName="t", Key={"pk": {"S": "a"}})
+
+    assert waits
+    connection.close()

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any, TypeVar, cast
 
 import boto3
@@ -33,6 +34,22 @@ class _Process:
         self.idle = threading.Condition(self.lock)
         self.stored: OrderedDict[tuple[str, ...], None] = OrderedDict()
         self.seen: OrderedDict[tuple[str, ...], None] = OrderedDict()
+
+
+class _ForeignAnswerError(BotoCoreError):
+    fmt = "an answer that is not the service's"
+
+
+def _checked(answer: Any) -> Any:  # noqa: ANN401 - botocore's own
+    """Return an answer, unless it is a page of somebody between: botocore reads that as empty.
+
+    Raises:
+        _ForeignAnswerError: It is one.
+    """
+    metadata = answer.get("ResponseMetadata", {}) if isinstance(answer, dict) else {}
+    if metadata.get("HTTPHeaders", {}).get("content-type", "").startswith("text/html"):
+        raise _ForeignAnswerError
+    return answer
 
 
 class Connection:
@@ -72,7 +89,13 @@ class Connection:
 
     def dynamodb(self, operation: str, **params: Any) -> Any:  # noqa: ANN401 - botocore's own
         """Call DynamoDB within the budget; `operation` is a client's method."""
-        return self.budget.call(getattr(self.client("dynamodb"), operation), **params)
+        method = getattr(self.client("dynamodb"), operation)
+
+        @wraps(method)
+        def call(**params: Any) -> Any:  # noqa: ANN401 - botocore's own
+            return _checked(method(**params))
+
+        return self.budget.call(call, **params)
 
     def s3(self, operation: str, **params: Any) -> Any:  # noqa: ANN401 - botocore's own
         """Call S3 within the budget; `operation` is a client's method."""

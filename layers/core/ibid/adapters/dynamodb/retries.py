@@ -12,6 +12,8 @@ from ibid.domain.errors import Misconfigured, StoreUnavailable
 
 _AGAIN = frozenset(
     {
+        "ExpiredToken",  # its successor may be there by the next try
+        "ExpiredTokenException",
         "InternalError",
         "InternalServerError",
         "LimitExceededException",
