@@ -154,6 +154,25 @@ async def test_a_run_with_another_counter_is_not_adopted(records: Records) -> No
     assert await kept(records, waiting) == waiting
 
 
+async def test_who_began_a_run_that_waits_may_move_its_counter_until_it_is_adopted(
+    records: Records,
+) -> None:
+    await conversations(records, "c1", "c2")
+    waiting, other = await _waiting(records), await _waiting(records, conversation_id="c2")
+
+    told = await append(records, waiting, 0)
+    await records.runs.adopt(other, beat=0, owner="worker")
+
+    assert (told.beat, told.cancel_requested) == (1, False)
+    assert await kept(records, waiting) == replace(waiting, beat=1)
+    with pytest.raises(LeaseLost):
+        await records.runs.adopt(waiting, beat=0, owner="worker")
+    adopted = await records.runs.adopt(waiting, beat=1, owner="worker")
+    assert adopted == replace(waiting, lease_owner="worker", beat=2)
+    with pytest.raises(LeaseLost):
+        await append(records, other, 0)
+
+
 async def test_a_run_that_has_ended_is_not_adopted(records: Records) -> None:
     await conversations(records, "c1", "c2")
     waiting, dead = await _waiting(records), await _waiting(records, conversation_id="c2")

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from typing import cast
 
 import pytest
@@ -29,7 +30,7 @@ from ibid.runs.turns import NewTurn, Work, WorkFor
 from tests.fakes.faults import Faulty, Gate
 from tests.fakes.queue import FakeRunQueue
 from tests.fakes.run_bench import LIMITS, Bench, followed
-from tests.fakes.samples import ANN, a_conversation, a_project, a_turn, scripted_work
+from tests.fakes.samples import ANN, NOON, a_conversation, a_project, a_turn, scripted_work
 from tests.fakes.sweep import EAGER
 from tests.fakes.works import asking_work, stepped_work
 
@@ -86,7 +87,7 @@ async def test_an_enqueued_run_is_kept_with_its_question_and_waits(bench: Bench)
     run, ticket = await _enqueued(bench)
 
     assert await bench.run(run.id) == run
-    assert (run.state, run.is_in_queue, run.beat) == (RunState.QUEUED, True, 0)
+    assert (run.state, run.is_in_queue, run.beat) == (RunState.QUEUED, True, 1)
     assert [message.content for message in await bench.messages()] == ["Where is the app made?"]
     assert ticket == RunTicket(tenant="acme", subject="ann", run_id=run.id)
 
@@ -365,6 +366,118 @@ async def test_nobody_ends_a_run_that_waits_before_its_time(bench: Bench) -> Non
     assert (await bench.run(run.id)).state is RunState.QUEUED
 
 
+class StuckQueue(FakeRunQueue):
+    """Its tickets never arrive, or nobody is told that they did."""
+
+    def __init__(self, *, arrives: bool = False) -> None:
+        super().__init__()
+        self._arrives = arrives
+        self.met = asyncio.Event()
+
+    async def send(self, ticket: RunTicket) -> None:
+        if self._arrives:
+            await super().send(ticket)
+        self.met.set()
+        await _forever()
+
+
+@pytest.mark.parametrize("finder", ["watch", "follower"])
+async def test_a_run_whose_process_died_before_it_sent_the_ticket_ends_within_a_term(
+    bench: Bench, finder: str
+) -> None:
+    queue = StuckQueue()
+    dead = asyncio.create_task(bench.engine.enqueue(a_turn(), queue))
+    await queue.met.wait()
+    other = bench.another(owner="other", limits=FAST)
+    following = asyncio.create_task(followed(other, "c1-1"))
+
+    for _ in range(6 if finder == "watch" else 0):
+        bench.clock.move(5.0)
+        await other.look()
+    while not following.done():
+        bench.clock.move(0.5)
+        await asyncio.sleep(0.001)
+
+    end = await _failure(bench, await bench.run("c1-1"))
+    assert (end.code, end.message) == ("RUN_LOST", "The process that ran it died.")
+    assert bench.clock.now() < NOON + timedelta(seconds=60)
+    dead.cancel()
+    await asyncio.gather(dead, return_exceptions=True)
+    await bench.settle()
+    await bench.check_free()
+
+
+async def test_a_run_whose_process_died_after_it_sent_the_ticket_is_worked_on(
+    bench: Bench,
+) -> None:
+    queue = StuckQueue(arrives=True)
+    dead = asyncio.create_task(bench.engine.enqueue(a_turn(), queue))
+    await queue.met.wait()
+
+    live = await _worked(bench.another(owner="worker"), queue.tickets[0], scripted_work("a"))
+
+    assert isinstance(await bench.check(live.id, await _journal(bench, live.run)), Done)
+    dead.cancel()
+    await asyncio.gather(dead, return_exceptions=True)
+    await bench.settle()
+    assert (await bench.run(live.id)).state is RunState.COMPLETED
+
+
+@pytest.mark.parametrize("does", ["work", "refuse"])
+async def test_a_ticket_that_is_quicker_than_its_confirmation_is_not_wasted(
+    bench: Bench, does: str
+) -> None:
+    gate = Gate("append:before")
+    gate.shut()
+    queue = FakeRunQueue()
+    front = bench.another(owner="front", at=gate)
+    enqueuing = asyncio.create_task(front.enqueue(a_turn(), queue))
+    await gate.met.wait()
+
+    async def confirm(point: str) -> None:
+        if point in {"adopt:before", "end:before"}:
+            gate.open()
+            await enqueuing
+
+    work_for = _for(scripted_work("a")) if does == "work" else _refusing(ProjectNotFound("gone"))
+    live = await bench.another(owner="worker", at=confirm).adopt(queue.tickets[0], work_for)
+    if live is not None:
+        await live.wait_ended()
+
+    now = await bench.run((await enqueuing).id)
+    await bench.check(now.id, await _journal(bench, now))
+    assert now.state is (RunState.COMPLETED if does == "work" else RunState.FAILED)
+
+
+async def test_a_worker_that_is_quicker_than_the_confirmation_is_left_alone(bench: Bench) -> None:
+    gate = Gate("append:before")
+    gate.shut()
+    queue = FakeRunQueue()
+    front = bench.another(owner="front", at=gate)
+    enqueuing = asyncio.create_task(front.enqueue(a_turn(), queue))
+    await gate.met.wait()
+
+    live = await _worked(bench.another(owner="worker"), queue.tickets[0], scripted_work("a"))
+    gate.open()
+
+    assert (await enqueuing).id == live.id
+    assert isinstance(await bench.check(live.id, await _journal(bench, live.run)), Done)
+
+
+async def test_a_confirmation_that_the_store_does_not_take_is_no_failure(bench: Bench) -> None:
+    async def away(point: str) -> None:
+        if point == "append:before":
+            raise StoreUnavailable("away")
+
+    queue = FakeRunQueue()
+
+    run = await bench.another(owner="front", at=away).enqueue(a_turn(), queue)
+
+    assert (await bench.run(run.id)).is_in_queue
+    live = await _worked(bench.another(owner="worker"), queue.tickets[0], scripted_work("a"))
+    assert isinstance(await bench.check(live.id, await _journal(bench, live.run)), Done)
+
+
 async def test_a_run_that_nobody_took_in_time_is_ended_and_says_so(bench: Bench) -> None:
     run, ticket = await _enqueued(bench)
 
@@ -485,7 +598,7 @@ async def test_a_cancel_as_the_run_is_adopted_reaches_its_worker(bench: Bench) -
     other = bench.another(owner="other", at=gate)
     cancelling = asyncio.create_task(other.cancel_run(run.id, principal=ANN))
     await gate.met.wait()
-    adopted = await bench.records.runs.adopt(run, beat=0, owner="worker")
+    adopted = await bench.records.runs.adopt(run, beat=run.beat, owner="worker")
     gate.open()
 
     seen = await cancelling

@@ -7,6 +7,9 @@ counter is the one that was seen to stand for a term, whoever adopts it moves th
 the two the store lets one be first. A clock that goes wrong makes the wait longer or shorter, as
 it does for a pause; no two runs come of it. An observer's own monotonic time could not tell: a
 sweep watches for no longer than a term.
+
+That is for a run whose ticket is in the queue, which has moved its counter. One whose counter still
+stands at its beginning waits for a process to send its ticket, and dies with that process.
 """
 
 import asyncio
@@ -79,7 +82,7 @@ class DeadRuns:
         event = lost(
             message_id=run.message_id,
             kept_through_id=transcript.last_id,
-            was_taken=not run.is_in_queue,
+            was_taken=not _is_waited_for(run),
         )
         answer = Message(
             id=run.message_id,
@@ -107,7 +110,7 @@ class DeadRuns:
     def is_early(self, run: Run) -> bool:
         """Whether a run waits in a queue, may do so still, and nobody wants it stopped."""
         until = run.created_at + timedelta(seconds=self._limits.queue_wait_s)
-        return run.is_in_queue and not run.cancel_requested and self._clock.now() < until
+        return _is_waited_for(run) and not run.cancel_requested and self._clock.now() < until
 
     async def wait_ended(self, keys: Collection[Key], *, timeout_s: float) -> bool:
         """Wait until runs of other processes have ended or are gone; dead ones are ended.
@@ -147,3 +150,8 @@ class DeadRuns:
             transcript.entries.extend(part.entries)
             if not part.has_more:
                 return transcript
+
+
+def _is_waited_for(run: Run) -> bool:
+    """Whether a run's ticket is in a queue."""
+    return run.is_in_queue and run.beat > 0

@@ -159,8 +159,7 @@ class RunEngine:
         """
         self._check_may_start(turn.project)
         begun = await self._beginning.turn(turn, waits=True)
-        await self._waiting.hand_over(begun.run, turn, queue)
-        return begun.run
+        return await self._waiting.hand_over(begun.run, turn, queue)
 
     async def adopt(
         self, ticket: RunTicket, work_for: WorkFor, *, deadline_s: float | None = None

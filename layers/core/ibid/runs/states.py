@@ -14,7 +14,7 @@
                                                                                  with `resumed_by`
 
 A run that was begun for a queue is QUEUED, and nobody's, until a process adopts it; then it is
-admitted as any other one.
+admitted as any other one. Its counter moves once before that, when its ticket is in the queue.
 
 Each arrow is one conditional write of the store, so of two that race one is refused. A run ends
 once; `end_dead`, by another process, makes it FAILED. A pause that was answered stays PAUSED, with

@@ -3,15 +3,27 @@
 A queue delivers a ticket once or more often, so it decides nothing. The store does: of many that
 would take a run one adopts it, by the write that makes it the owner, and a run has one owner that
 works on it in all its life. A ticket that comes again finds that the run waits no more.
+
+Between the run's begin and its ticket's way into the queue the process may die, and then nobody
+would ever take the run. So its counter, which stands at 0, is moved once the ticket is in the
+queue: a run at 0 is as dead as any other whose counter does not move.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
 
 from ibid.domain.conversations import Message, Run
-from ibid.domain.errors import ConversationNotFound, LeaseLost, Refused, RunNotFound
+from ibid.domain.errors import (
+    ConversationNotFound,
+    LeaseLost,
+    Refused,
+    RunNotFound,
+    Unavailable,
+)
 from ibid.domain.events import Failed
 from ibid.domain.principals import Principal
 from ibid.domain.tickets import RunTicket
@@ -67,8 +79,11 @@ class Waiting:
         self._limits = limits
         self._keeper = keeper
 
-    async def hand_over(self, run: Run, turn: NewTurn, queue: RunQueue) -> None:
+    async def hand_over(self, run: Run, turn: NewTurn, queue: RunQueue) -> Run:
         """Send a run's ticket; if that fails the run ends so.
+
+        Returns:
+            The run as it waits now, or waited until somebody took it.
 
         Raises:
             QueueUnavailable: Nobody has the ticket, or nobody can use it any more.
@@ -84,6 +99,7 @@ class Waiting:
         )
         try:
             await queue.send(ticket)
+            run = await self._confirmed(run)
         except Exception as error:
             if not await self._is_adopted(run, error):
                 raise
@@ -91,6 +107,7 @@ class Waiting:
             self._keeper.owe(self._journal(run), self._keeper.end(run, Transcript(), error))
             raise
         logger.info("run_enqueued", extra={"run_id": run.id, "project_id": run.project_id})
+        return run
 
     async def take(
         self, ticket: RunTicket, work_for: WorkFor, *, owner: str, deadline_s: float | None
@@ -120,9 +137,9 @@ class Waiting:
         except Refused as error:
             await self._end(run, error)
             return None
-        try:
-            adopted = await self._runs.adopt(run, beat=run.beat, owner=owner)
-        except LeaseLost:
+        adopt = partial(self._runs.adopt, owner=owner)
+        adopted = await self._while_waiting(run, lambda now: adopt(now, beat=now.beat))
+        if adopted is None:
             return None
         turn = NewTurn(
             principal=principal,
@@ -149,11 +166,43 @@ class Waiting:
         end = ended.terminator
         return isinstance(end, Failed) and end.code == LeaseLost.code
 
-    async def _end(self, run: Run, ending: Ending) -> None:
+    async def _confirmed(self, run: Run) -> Run:
+        """Move the counter of a run whose ticket is in the queue; return the run as it is then."""
+        until = self._clock.now() + timedelta(seconds=self._limits.journal_s)
         try:
-            await self._keeper.end_waiting(run, ending)
-        except (LeaseLost, RunNotFound):  # another process was first, or it was deleted
-            return
+            told = await self._runs.append(run, beat=run.beat, entries=(), expires_at=until)
+        except LeaseLost:  # a worker was quicker, or it was cancelled or deleted
+            return run
+        except Unavailable as error:  # a worker may take it all the same; else it is ended
+            extra = {"run_id": run.id, "error": error.code}
+            logger.warning("run_ticket_unconfirmed", extra=extra)
+            return run
+        return replace(run, beat=told.beat)
+
+    async def _end(self, run: Run, ending: Ending) -> None:
+        await self._while_waiting(run, lambda now: self._keeper.end_waiting(now, ending))
+
+    async def _while_waiting(self, run: Run, write: Callable[[Run], Awaitable[Run]]) -> Run | None:
+        """Write by the counter that a run waits with; None if it is another's, over, or gone.
+
+        The counter may move once since it was read: as the ticket is confirmed that came first.
+        """
+        principal = Principal(tenant=run.tenant, subject=run.subject)
+        while run.is_in_queue:
+            beat = run.beat
+            try:
+                return await write(run)
+            except RunNotFound:
+                return None
+            except LeaseLost:
+                pass
+            try:
+                run = await self._runs.get(run.id, principal=principal)
+            except RunNotFound:
+                return None
+            if run.beat == beat:
+                return None
+        return None
 
     async def _question(self, run: Run, principal: Principal) -> Message:
         """Return the asker's message of a run.
