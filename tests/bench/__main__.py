@@ -11,7 +11,7 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from importlib.metadata import version
 from pathlib import Path
@@ -29,12 +29,18 @@ from tests.bench import (
     embed_speed,
     imports,
     index_speed,
+    journal_speed,
     memory,
     quality,
+    run_tables,
+    runs,
     search_speed,
     streams,
+    turn_cost,
 )
+from tests.bench.markdown import table
 from tests.bench.vector_folder import FolderCachedEmbedder
+from tests.fakes.ministack import ministack
 
 PAGE = Path("docs/benchmarks.md")
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "ibid-bench"
@@ -65,13 +71,6 @@ def machine() -> str:
         f"{gib:.0f} GiB, Python {platform.python_version()}, onnxruntime {version('onnxruntime')}, "
         f"commit {commit or 'unknown'}"
     )
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Lay out a Markdown table."""
-    titles = list(head)
-    lines = [titles, ["---"] * len(titles), *([str(cell) for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def sets() -> str:
@@ -311,6 +310,32 @@ def checkpointing() -> str:
     )
 
 
+_RUNS = """\
+Servers of their own on one store (SQLite, or ministack 1.5.33 for DynamoDB), a model that keeps a \
+pace, one client that reads all clocks. A follower, a cancel and a replay go to another process \
+than the run's."""
+
+
+def following_runs() -> str:
+    """What becomes of runs over HTTP, on both stores, and what keeping them costs."""
+    with ministack() as url:
+        both = [asyncio.run(runs.measure("sqlite")), asyncio.run(runs.measure("dynamodb", url))]
+        units = asyncio.run(turn_cost.summary(url))
+    return "\n\n".join(
+        [
+            _RUNS,
+            run_tables.replays(both),
+            run_tables.lags(both),
+            run_tables.cancels(both),
+            run_tables.waves(both),
+            "The engine on SQLite beside the engine on a store in memory, 200 tokens a stream as "
+            "fast as it takes them:\n\n" + run_tables.journal(journal_speed.ratios()),
+            "Capacity units of one plain turn of 500 tokens (what each is for: "
+            "[cost.md](cost.md)):\n\n" + run_tables.units(units),
+        ]
+    )
+
+
 SECTIONS: Mapping[str, tuple[str, Callable[[], str]]] = {
     "sets": ("Retrieval: passages", sets),
     "files": ("Retrieval: files", files),
@@ -318,6 +343,7 @@ SECTIONS: Mapping[str, tuple[str, Callable[[], str]]] = {
     "indexing": ("Indexing", indexing),
     "clarify": ("Asking back", clarifying),
     "streams": ("Streaming", streaming),
+    "runs": ("Runs", following_runs),
     "imports": ("Imports", importing),
     "memory": ("Memory", resident),
     "checkpoints": ("Checkpoints on DynamoDB", checkpointing),

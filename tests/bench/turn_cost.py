@@ -195,15 +195,28 @@ async def others(url: str) -> Sequence[str]:
     return rows
 
 
+async def summary(url: str) -> Sequence[tuple[int, int, float, float]]:
+    """Return rate, turns before, units written and units read of each plain turn."""
+    found = []
+    for rate in RATES:
+        for history in HISTORIES:
+            bill = await measure(url, rate, history)
+            found.append((rate, history, sum(bill.written.values()), _read(bill)))
+    return found
+
+
+def _read(bill: Bill) -> float:
+    """Return the units read; the project is none of run, journal, lease and messages."""
+    return sum(bill.read.values()) - bill.read[PURPOSES["GetItem", "A"]]
+
+
 async def main() -> bool:
     is_within = True
     with ministack() as url:
         for rate in RATES:
             for history in HISTORIES:
                 bill = await measure(url, rate, history)
-                written = sum(bill.written.values())
-                # the project is none of run, journal, lease and messages
-                read = sum(bill.read.values()) - bill.read[PURPOSES["GetItem", "A"]]
+                written, read = sum(bill.written.values()), _read(bill)
                 print(f"\n{TOKENS} tokens, {rate} a second, after {history} turns\n")
                 print("| what for | calls | written | read |\n|---|---|---|---|")
                 print("\n".join(bill.lines()))
