@@ -76,6 +76,7 @@ class Wave:
     streams: int
     events: int
     faults: int
+    errors: int
     unlike_reload: int
     seconds: float
     peak_mib: float
@@ -231,7 +232,8 @@ async def _wave(store: str, client: Client, project: str, number: int) -> Wave:
         number=number,
         streams=len(seen),
         events=sum(len(one.ids) for one in seen),
-        faults=sum(bool(one.faults()) or one.ends != ["done"] for one in seen),
+        faults=sum(bool(one.faults()) for one in seen),
+        errors=sum(one.ends == ["error"] for one in seen),
         unlike_reload=unlike,
         seconds=seconds,
         peak_mib=memory.peak / MEBIBYTE,
