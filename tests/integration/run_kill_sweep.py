@@ -14,8 +14,8 @@ import random
 import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import asdict, dataclass
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
@@ -24,7 +24,7 @@ from ibid.adapters.sqlite.records import SqliteRecords
 from ibid.adapters.system_clock import SystemClock
 from ibid.domain.conversations import LIVE_STATES, Run
 from ibid.domain.errors import PauseResolved
-from ibid.domain.events import RESERVED_IDS, Done, Failed, Paused, Terminator, TokenDelta
+from ibid.domain.events import RESERVED_IDS, Done, Entry, Failed, Paused, Terminator, TokenDelta
 from ibid.ports.runs import RunStore
 from ibid.runs.engine import RunEngine
 from ibid.runs.limits import RunLimits
@@ -36,7 +36,10 @@ from tests.fakes.ministack import client_config
 from tests.fakes.records import Records
 from tests.fakes.run_bench import followed, text
 from tests.fakes.samples import ANN, a_conversation, a_project, a_turn
-from tests.fakes.works import asking_work, stepped_work
+from tests.fakes.works import stepped_work
+from tests.integration.dying_children import Tell, dying, forked
+from tests.integration.flawed_stores import FLAWS
+from tests.integration.sweep_turns import Turns, open_turns
 
 LIMITS = RunLimits(
     process=100_000,
@@ -62,6 +65,7 @@ class Sweep:
         deed: A key of `DEEDS`.
         dies_at: `call`: before and after each call of the store; `await`: where any task waits.
         most: Deaths at most; a seeded sample if there are more places.
+        flaw: A key of `FLAWS`: what is wrong with the store of those who die, if anything.
     """
 
     store: str
@@ -69,6 +73,7 @@ class Sweep:
     deed: str
     dies_at: str
     most: int = 1_000
+    flaw: str = ""
 
 
 @asynccontextmanager
@@ -93,6 +98,10 @@ Open = Callable[[dict[str, str]], AbstractAsyncContextManager[Records]]
 STORES: dict[str, Open] = {"sqlite": _sqlite, "dynamodb": _dynamodb}
 
 
+Show = Callable[[str, int, str, bool], None]
+"""Given a run's id, an event's id, its text, and whether it is the terminator."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Process:
     """An engine of this process on a store, and one conversation."""
@@ -100,7 +109,8 @@ class Process:
     records: Records
     engine: RunEngine
     conversation_id: str
-    show: Callable[[str, int, str], None]
+    turns: Turns = field(default_factory=Turns)
+    show: Show = lambda *_: None
 
     @classmethod
     def of(
@@ -108,8 +118,9 @@ class Process:
         records: Records,
         conversation_id: str,
         *,
+        turns: Turns | None = None,
         runs: RunStore | None = None,
-        show: Callable[[str, int, str], None] = lambda *_: None,
+        show: Show = lambda *_: None,
     ) -> "Process":
         engine = RunEngine(
             conversations=records.conversations,
@@ -118,30 +129,45 @@ class Process:
             limits=LIMITS,
             owner=f"process {os.getpid()}",
         )
-        return cls(records=records, engine=engine, conversation_id=conversation_id, show=show)
+        return cls(
+            records=records,
+            engine=engine,
+            conversation_id=conversation_id,
+            turns=turns or Turns(),
+            show=show,
+        )
 
     async def ask(self, work: Work) -> LiveRun:
-        turn = a_turn(conversation=a_conversation(self.conversation_id))
-        return await self._read(await self.engine.start(turn, work))
+        conversation = a_conversation(self.conversation_id)
+        turn = a_turn(conversation=conversation, question=self.turns.question)
+        return await self._read(
+            await self.engine.start(replace(turn, graph=self.turns.graph), work)
+        )
 
-    async def answer(self, paused: Run, answer: str, work: Work) -> LiveRun:
+    async def answer(self, paused: Run, answer: str, *tokens: str) -> LiveRun:
+        await self.turns.check(await self.records.runs.get(paused.id, principal=ANN))
         conversation = await self.records.conversations.get(self.conversation_id, principal=ANN)
         resumption = NewResumption(
             principal=ANN,
             conversation=conversation,
             project=a_project(),
             paused=paused,
-            question="Where is the app made?",
+            question=self.turns.question,
             answer=answer,
         )
-        return await self._read(await self.engine.resume(resumption, work))
+        return await self._read(await self.engine.resume(resumption, self.turns.work(*tokens)))
 
     async def _read(self, live: LiveRun) -> LiveRun:
         async for entry in live.events(30):
             if entry is not None:
-                said = entry.event.text if isinstance(entry.event, TokenDelta) else ""
-                self.show(live.id, entry.id, said)
+                self.show(live.id, *as_shown(entry))
         return live
+
+
+def as_shown(entry: Entry) -> tuple[int, str, bool]:
+    """Return what is noted of an event that somebody was shown."""
+    said = entry.event.text if isinstance(entry.event, TokenDelta) else ""
+    return entry.id, said, isinstance(entry.event, Terminator)
 
 
 async def _plain(process: Process) -> None:
@@ -149,20 +175,21 @@ async def _plain(process: Process) -> None:
 
 
 async def _pause(process: Process) -> None:
-    asked = await process.ask(asking_work())
-    await process.answer(asked.run, "the first", asking_work(*TOKENS))
+    asked = await process.ask(process.turns.work())
+    await process.answer(asked.run, process.turns.answer, *TOKENS)
 
 
 DEEDS: dict[str, Callable[[Process], Coroutine[None, None, None]]] = {
     "plain": _plain,
     "pause": _pause,
+    "ask": _pause,  # by the real graph
 }
 
 
-class Child:
-    """One forked process: it does the deed, and dies at the k-th place, if `dies_at_place` is k.
+class Doomed:
+    """Does the deed in a forked process, and dies at the k-th place, if `dies_at_place` is k.
 
-    What it shows goes through a pipe at once, so that it outlives it.
+    It tells what it shows, and last, if it lives, how many places there were.
     """
 
     def __init__(self, sweep: Sweep, conversation_id: str, *, dies_at_place: int) -> None:
@@ -171,41 +198,28 @@ class Child:
         self._dies_at_place = dies_at_place
         self._places = 0
 
-    def run(self) -> tuple[bool, list[list[object]]]:
-        """Fork, wait, and return whether it was killed and what it has written."""
-        reading, writing = os.pipe()
-        if not (child := os.fork()):
-            os.close(reading)
-            code = 1
-            try:
-                asyncio.run(self._main(writing))
-                code = 0
-            finally:
-                os._exit(code)
-        os.close(writing)
-        with os.fdopen(reading) as lines:
-            written = [json.loads(line) for line in lines]
-        _, status = os.waitpid(child, 0)
-        if not os.WIFSIGNALED(status) and os.WEXITSTATUS(status):
-            raise RuntimeError("a child failed before it was to die")
-        return os.WIFSIGNALED(status), written
-
-    async def _main(self, writing: int) -> None:
-        def write(*what: object) -> None:
-            os.write(writing, (json.dumps(what) + "\n").encode())
-
-        async with STORES[self._sweep.store](self._sweep.place) as records:
-            is_call = self._sweep.dies_at == "call"
-            runs = cast("RunStore", Faulty(records.runs, self._at)) if is_call else None
-            process = Process.of(records, self._conversation_id, runs=runs, show=write)
+    async def main(self, tell: Tell) -> None:
+        """Do it."""
+        sweep = self._sweep
+        async with AsyncExitStack() as stack:
+            records = await stack.enter_async_context(STORES[sweep.store](sweep.place))
+            turns = await stack.enter_async_context(
+                open_turns(sweep.store, sweep.deed)(sweep.place)
+            )
+            is_call = sweep.dies_at == "call"
+            runs = cast("RunStore", Faulty(records.runs, self._at)) if is_call else records.runs
+            runs = FLAWS[sweep.flaw](runs)
+            process = Process.of(records, self._conversation_id, turns=turns, runs=runs, show=tell)
             injector = Injector(0 if is_call else self._dies_at_place, "kill")
             loop = asyncio.get_running_loop()
             if not is_call:
                 loop.set_task_factory(injector)
-            await loop.create_task(DEEDS[self._sweep.deed](process))
+            await loop.create_task(DEEDS[sweep.deed](process))
             loop.set_task_factory(None)
             await process.engine.drain(5)
-            write(self._places if is_call else injector.suspensions)
+            if left := asyncio.all_tasks() - {asyncio.current_task()}:
+                await asyncio.wait(left)
+            tell(self._places if is_call else injector.suspensions)
 
     async def _at(self, _: str) -> None:
         self._places += 1
@@ -215,12 +229,12 @@ class Child:
 
 @dataclass(frozen=True, kw_only=True)
 class Death:
-    """One child's: where, and what each of its runs had shown, as (id, text)."""
+    """One child's: where, and what each of its runs had shown, as `as_shown` has it."""
 
     conversation_id: str
     place: int
     was_killed: bool
-    shown: dict[str, list[tuple[int, str]]]
+    shown: dict[str, list[tuple[int, str, bool]]]
 
 
 class Recovery:
@@ -232,7 +246,11 @@ class Recovery:
 
     async def main(self) -> None:
         """Print a line for each death: what was wrong afterwards, if anything."""
-        async with STORES[self._sweep.store](self._sweep.place) as records:
+        sweep = self._sweep
+        async with (
+            STORES[sweep.store](sweep.place) as records,
+            open_turns(sweep.store, sweep.deed)(sweep.place) as turns,
+        ):
             live = {run_id for _, run_id in await records.runs.live()}
             await self._follow_half(records, sorted(live))
             await Tidying(
@@ -243,7 +261,7 @@ class Recovery:
             ).sweep()
             left = await records.runs.live()
             for death in self._deaths:
-                check = _Check(records, death, self._sweep.deed)
+                check = Check(records, death, turns)
                 try:
                     lost = await check.all()
                     cut = check.cut
@@ -259,21 +277,24 @@ class Recovery:
         await asyncio.gather(*(followed(engine, run_id) for run_id in live[::2]))
 
 
-class _Check:
-    def __init__(self, records: Records, death: Death, deed: str) -> None:
+class Check:
+    """What must hold of one death's conversation, and that it can be gone on with."""
+
+    def __init__(self, records: Records, death: Death, turns: Turns) -> None:
         self._records = records
         self._death = death
-        self._deed = deed
+        self._turns = turns
         self.cut = 0  # events that were shown and not kept
 
     async def all(self) -> int:
         """Check each run and use the thread; return how many runs were lost."""
-        runs = await self._runs()
+        runs = await self.runs()
         lost = [await self._check_run(run) for run in runs]
         await self._use(runs)
         return sum(lost)
 
-    async def _runs(self) -> list[Run]:
+    async def runs(self) -> list[Run]:
+        """Return the conversation's runs, oldest first."""
         page = await self._records.runs.list_for(
             self._death.conversation_id, principal=ANN, cursor=None, limit=200
         )
@@ -298,21 +319,17 @@ class _Check:
             through = run.terminator.kept_through_id
             assert (run.terminator.code, through) == ("RUN_LOST", len(kept) - 1)
             assert run.last_event_id == len(kept) + RESERVED_IDS
-            assert all(entry_id < run.last_event_id for entry_id, _ in shown)
+            assert all(one[0] < run.last_event_id for one in shown)
+            assert not [one for one in shown if one[2]], "a terminator was shown and not kept"
             whole = len(shown)
-            shown = [(entry_id, said) for entry_id, said in shown if entry_id <= len(kept) - 1]
+            shown = [one for one in shown if one[0] <= len(kept) - 1]
             self.cut += whole - len(shown)
-            assert answer.content == "".join(said for _, said in shown)
         assert answer.content == text(kept)
-        told = [
-            (entry.id, entry.event.text if isinstance(entry.event, TokenDelta) else "")
-            for entry in kept
-        ]
-        assert shown == told[: len(shown)]
+        assert shown == [as_shown(entry) for entry in kept][: len(shown)]
         return is_lost
 
     async def _use(self, runs: list[Run]) -> None:
-        process = Process.of(self._records, self._death.conversation_id)
+        process = Process.of(self._records, self._death.conversation_id, turns=self._turns)
         if runs and isinstance(paused := runs[0].terminator, Paused):
             if not isinstance(runs[-1].terminator, Done):
                 await self._answer_again(process, runs[0], has_decision=len(runs) > 1)
@@ -325,12 +342,12 @@ class _Check:
         """The decision that is kept is carried out, and no other one is taken."""
         if has_decision:
             try:
-                await process.answer(paused, "the second", asking_work("never"))
+                await process.answer(paused, "the second", "never")
             except PauseResolved as resolved:
                 assert resolved.state == "failed"  # noqa: PT017 - no pytest in this process
             else:
                 raise AssertionError("a second decision was taken")
-        live = await process.answer(paused, "the first", asking_work("at last"))
+        live = await process.answer(paused, self._turns.answer, "at last")
         assert isinstance(live.run.terminator, Done)
 
 
@@ -341,31 +358,13 @@ def _prepare(sweep: Sweep, conversations: Sequence[str]) -> None:
             for conversation_id in conversations:
                 await records.conversations.create(a_conversation(conversation_id))
 
-    _forked(fill)
-
-
-def _forked(main: Callable[[], Coroutine[None, None, None]]) -> None:
-    """Run it in a child, so that this process never has a loop or a thread."""
-    sys.stdout.flush()
-    if not (child := os.fork()):
-        code = 1
-        try:
-            asyncio.run(main())
-            code = 0
-        finally:
-            sys.stdout.flush()
-            os._exit(code)
-    _, status = os.waitpid(child, 0)
-    if status:
-        raise RuntimeError("a child failed")
+    forked(fill)
 
 
 def swept(sweep: Sweep) -> None:
     """Do the sweep and print what became of each death."""
     _prepare(sweep, ["count"])
-    _, written = Child(sweep, "count", dies_at_place=0).run()
-    count = written[-1][0]
-    assert isinstance(count, int)
+    count = dying(Doomed(sweep, "count", dies_at_place=0).main).told[-1][0]
     places: Sequence[int] = range(1, count + 1)
     if count > sweep.most:
         places = sorted(random.Random(5).sample(places, sweep.most))  # noqa: S311 - no secret
@@ -375,18 +374,24 @@ def swept(sweep: Sweep) -> None:
             for place in places:
                 await records.conversations.create(a_conversation(f"c{place}"))
 
-    _forked(fill)
+    forked(fill)
     deaths = []
     for place in places:
-        was_killed, written = Child(sweep, f"c{place}", dies_at_place=place).run()
-        shown: dict[str, list[tuple[int, str]]] = defaultdict(list)
-        for line in written:
-            if len(line) == len(("run", "id", "text")):
-                shown[str(line[0])].append((cast("int", line[1]), str(line[2])))
+        child = dying(Doomed(sweep, f"c{place}", dies_at_place=place).main)
+        shown: dict[str, list[tuple[int, str, bool]]] = defaultdict(list)
+        for line in child.told:
+            if len(line) == len(("run", "id", "text", "is end")):
+                run_id, *what = line
+                shown[run_id].append((what[0], what[1], what[2]))
         deaths.append(
-            Death(conversation_id=f"c{place}", place=place, was_killed=was_killed, shown=shown)
+            Death(
+                conversation_id=f"c{place}",
+                place=place,
+                was_killed=child.was_killed,
+                shown=shown,
+            )
         )
-    _forked(Recovery(sweep, deaths).main)
+    forked(Recovery(sweep, deaths).main)
 
 
 def arguments(sweep: Sweep) -> list[str]:
