@@ -10,6 +10,7 @@ from ibid.domain.answers import FinishReason
 from ibid.domain.errors import LeaseLost, StoreUnavailable
 from ibid.domain.events import Done, Entry, Failed
 from tests.fakes.clock import FakeClock
+from tests.fakes.faults import Gate
 from tests.fakes.run_bench import LIMITS, Bench, read, text
 from tests.fakes.samples import a_turn, scripted_work
 
@@ -202,6 +203,38 @@ async def test_a_run_of_another_owner_shows_that_it_was_lost(bench: Bench) -> No
     end = _failed(await read(live))
 
     assert (end.code, end.message_id) == ("LEASE_LOST", None)
+
+
+@pytest.mark.parametrize("is_owed", [False, True])
+async def test_an_end_that_waits_while_its_run_beats_on_is_kept(
+    bench: Bench, *, is_owed: bool
+) -> None:
+    gate = Gate("end:before")
+    gate.shut()
+    outage = Outage("end:before", AWAY)
+
+    async def at(point: str) -> None:
+        if is_owed:
+            await outage(point)
+        await gate(point)
+
+    engine = bench.another(at=at, limits=replace(LIMITS, keep_s=0.2 if is_owed else 60.0))
+    live = await engine.start(a_turn(), scripted_work("a"))
+    reading = asyncio.create_task(read(live))
+    if is_owed:
+        await reading
+        outage.times = 0
+    await gate.met.wait()
+
+    for _ in range(3):
+        bench.clock.move(LIMITS.beat_s)
+        await engine.look()
+    gate.open()
+
+    entries = await reading
+    await bench.settle()
+    end = await bench.check(live.id, entries)
+    assert isinstance(end, Failed if is_owed else Done)
 
 
 @pytest.mark.parametrize("error", [AWAY, BROKEN])

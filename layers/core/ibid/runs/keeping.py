@@ -211,11 +211,25 @@ class Keeper:
             pause_s = min(2 * pause_s, _LOOK_S)
 
     async def _attempt(self, journal: Journal, end: End, *, give_up_at: GiveUpAt) -> Run:
+        """Try to keep an end, and again if the run's own beats overtook the try.
+
+        A try may wait for its turn while the journal moves the counter on; the store then takes
+        it for a stranger's.
+        """
+        while True:
+            beat = journal.beat
+            try:
+                return await self._try(journal, end, beat=beat, give_up_at=give_up_at)
+            except LeaseLost:
+                if journal.beat == beat:
+                    raise
+
+    async def _try(self, journal: Journal, end: End, *, beat: int, give_up_at: GiveUpAt) -> Run:
         at = end.message.created_at
         writing = asyncio.ensure_future(
             self._runs.end(
                 journal.run,
-                beat=journal.beat,
+                beat=beat,
                 state=end_state(end.terminator),
                 terminator=end.terminator,
                 entries=journal.unkept(),
