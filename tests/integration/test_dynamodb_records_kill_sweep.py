@@ -8,7 +8,7 @@ server does: it watches live runs, ends the dead ones, and asks again.
 import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -347,6 +347,69 @@ async def test_a_thread_is_busy_until_who_began_on_it_is_found_dead(table: AppTa
     with pytest.raises(RunNotFound):
         await records.runs.get(waited_for.id, principal=world.principal)
     await _another_turn(records, world, "c1")
+
+
+@dataclass
+class Rival:
+    """Lets another process begin a run of the same number, where this one would take it."""
+
+    begins: Callable[[], Awaitable[object]]
+    loop: asyncio.AbstractEventLoop
+    has_begun: bool = False
+
+    def hook(self, operation: str, params: dict[str, Any], call: Call) -> Any:  # noqa: ANN401 - botocore's own
+        takes_number = operation in {"UpdateItem", "TransactWriteItems"} and "runs" in repr(params)
+        if takes_number and not self.has_begun:
+            self.has_begun = True
+            asyncio.run_coroutine_threadsafe(_awaited(self.begins()), self.loop).result(30)
+        return call(params)
+
+
+async def _awaited(one: Awaitable[object]) -> object:
+    return await one
+
+
+@pytest.mark.parametrize("dies_after", [2, 3])
+async def test_who_is_late_with_a_number_leaves_the_other_one_its_place(
+    table: AppTable, dies_after: int
+) -> None:
+    records = table.records
+    world = await _world(records, "acme")
+    first, late = world.run(), replace(world.run(), message_id="late", lease_owner="late")
+
+    async def dying(records: Records, _: World) -> None:
+        await begin(records, first)
+
+    rival = Rival(lambda: _dies(table, dying, world, dies_after), asyncio.get_running_loop())
+    with intercepted(rival.hook), pytest.raises(RunNumberTaken):
+        await begin(records, late)
+
+    assert rival.has_begun
+    assert list(await records.runs.live()) == [("acme", first.id)]
+    await _end_all(records, "acme")
+    assert await records.runs.live() == {}
+    await _another_turn(records, world, "c1")
+    await _check(records, world)
+
+
+async def test_who_is_late_with_a_decision_leaves_the_other_one_its_place(
+    table: AppTable,
+) -> None:
+    records, another = table.records, await table.another()
+    world = await _world(records, "acme")
+    await _paused(records, world)
+    paused = await kept(records, world.run())
+    first = a_resumption(paused, 2)
+    late = replace(first, message_id="late", lease_owner="late")
+
+    rival = Rival(lambda: resume(another, first), asyncio.get_running_loop())
+    with intercepted(rival.hook), pytest.raises(PauseResolved):
+        await resume(records, late)
+
+    assert list(await records.runs.live()) == [("acme", first.id)]
+    await end(records, first)
+    assert await records.runs.live() == {}
+    await another.close()
 
 
 async def test_a_begin_that_slept_over_its_own_end_is_told_to_take_another_number(

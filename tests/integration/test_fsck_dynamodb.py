@@ -113,7 +113,7 @@ DAMAGE: list[dict[FindingKind, Plant]] = [
         K.JOURNAL_UNREADABLE: lambda it: it.put(*it.slots(5)[0], body={"B": b"\x01no"}),
         K.RESUMPTION: lambda it: it.put(*it.run_row(2), resumed={"S": "c1-1"}),
         K.CHECKPOINT_LEFT: lambda it: it.add_thread("c9-1"),
-        K.STORE_FAULT: lambda it: it.put("LIVE", "T#acme", queued={"SS": ["c1-1"]}),
+        K.STORE_FAULT: lambda it: it.put("LIVE", "T#acme", queued={"SS": ["012345678901#c1-1"]}),
         K.PROJECT_MISSING: lambda it: it.remove("T#acme#P#p1", "A"),
     },
     {
