@@ -1,4 +1,4 @@
-"""Retrieval measures of one ranking; each is averaged over queries by the caller."""
+"""Measures of one ranking, which the caller averages over queries, and of many times."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -34,3 +34,13 @@ def reciprocal_rank(ranked: Sequence[str], relevant: Collection[str]) -> float:
 
 def _discounted(gains: Sequence[int]) -> float:
     return math.fsum(gain / math.log2(at + 2) for at, gain in enumerate(gains))
+
+
+def quantiles(values: Sequence[float]) -> tuple[float, float, float]:
+    """Return the median, the 95th percentile and the greatest."""
+    ordered = sorted(values)
+    return (
+        ordered[len(ordered) // 2],
+        ordered[min(len(ordered) - 1, round(0.95 * len(ordered)))],
+        ordered[-1],
+    )

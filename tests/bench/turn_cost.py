@@ -11,6 +11,7 @@ import sys
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ibid.adapters.dynamodb.records.records import DynamoRecords
@@ -195,34 +196,42 @@ async def others(url: str) -> Sequence[str]:
     return rows
 
 
-async def summary(url: str) -> Sequence[tuple[int, int, float, float]]:
-    """Return rate, turns before, units written and units read of each plain turn."""
-    found = []
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainTurn:
+    """What one plain turn cost, at so many tokens a second, after so many turns."""
+
+    rate: int
+    history: int
+    bill: Bill
+
+    @property
+    def written(self) -> float:
+        """Units written."""
+        return sum(self.bill.written.values())
+
+    @property
+    def read(self) -> float:
+        """Units read; the project is none of run, journal, lease and messages."""
+        return sum(self.bill.read.values()) - self.bill.read[PURPOSES["GetItem", "A"]]
+
+
+async def plain_turns(url: str) -> AsyncIterator[PlainTurn]:
+    """Measure a turn at each rate, on a new thread and on one that has a history."""
     for rate in RATES:
         for history in HISTORIES:
-            bill = await measure(url, rate, history)
-            found.append((rate, history, sum(bill.written.values()), _read(bill)))
-    return found
-
-
-def _read(bill: Bill) -> float:
-    """Return the units read; the project is none of run, journal, lease and messages."""
-    return sum(bill.read.values()) - bill.read[PURPOSES["GetItem", "A"]]
+            yield PlainTurn(rate=rate, history=history, bill=await measure(url, rate, history))
 
 
 async def main() -> bool:
     is_within = True
     with ministack() as url:
-        for rate in RATES:
-            for history in HISTORIES:
-                bill = await measure(url, rate, history)
-                written, read = sum(bill.written.values()), _read(bill)
-                print(f"\n{TOKENS} tokens, {rate} a second, after {history} turns\n")
-                print("| what for | calls | written | read |\n|---|---|---|---|")
-                print("\n".join(bill.lines()))
-                print(f"| all, but for the project | | {written:g} | {read:g} |", flush=True)
-                if rate == RATES[0]:
-                    is_within &= written <= MOST_WRITTEN and read <= MOST_READ
+        async for turn in plain_turns(url):
+            print(f"\n{TOKENS} tokens, {turn.rate} a second, after {turn.history} turns\n")
+            print("| what for | calls | written | read |\n|---|---|---|---|")
+            print("\n".join(turn.bill.lines()))
+            print(f"| all, but for the project | | {turn.written:g} | {turn.read:g} |", flush=True)
+            if turn.rate == RATES[0]:
+                is_within &= turn.written <= MOST_WRITTEN and turn.read <= MOST_READ
         print("\nWhat else there may be\n")
         print("| what for | calls | written | read |\n|---|---|---|---|")
         print("\n".join(await others(url)))
