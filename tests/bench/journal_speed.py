@@ -28,7 +28,7 @@ MANY = 100_000
 
 
 def ratios() -> Mapping[int, tuple[float, float]]:
-    """Return, by the number of streams: CPU microseconds an event in memory, and the ratio to it."""
+    """Return by the number of streams: CPU microseconds an event in memory, the ratio to it."""
     return asyncio.run(_ratios())
 
 
