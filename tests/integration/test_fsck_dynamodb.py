@@ -14,7 +14,7 @@ from ibid.adapters.dynamodb.tables import create_tables
 from ibid.domain.principals import Principal
 from ibid.runs.findings import Finding, FindingKind
 from ibid.runs.fsck import check
-from tests.contract.run_steps import begin, conversations
+from tests.contract.run_steps import begin, conversations, end_dead
 from tests.fakes.app_table import AppTable
 from tests.fakes.ministack import client_config
 from tests.fakes.samples import ANN, a_run
@@ -168,6 +168,21 @@ async def test_a_number_whose_run_never_began_is_no_gap(checked: Checked) -> Non
     checked.put(*row, void={"BOOL": True})
     await checked.table.records.runs.read_dead("c1-7", tenant="acme")
 
+    assert await checked.check() == []
+
+
+async def test_a_number_that_nobody_took_is_no_gap(checked: Checked) -> None:
+    runs = checked.table.records.runs
+    conversation = await checked.table.records.conversations.get("c1", principal=ANN)
+    name = f"c1-{conversation.runs_begun + 1}"
+    # as if its process had died between its place and its number
+    checked.put("LIVE", "T#acme", queued={"SS": [f"012345678901#{name}"]})
+    dead = await runs.read_dead(name, tenant="acme")
+    assert dead is not None
+
+    assert await end_dead(checked.table.records, dead)
+
+    assert ("acme", name) not in await runs.live()
     assert await checked.check() == []
 
 

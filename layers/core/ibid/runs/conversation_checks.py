@@ -40,10 +40,10 @@ def _check_whole(kept: KeptConversation) -> Found:
     else:
         if not kept.has_project:
             yield FindingKind.PROJECT_MISSING
-        numbers = [one.run.number for one in kept.runs]
-        if sorted([*numbers, *kept.void_numbers]) != list(
-            range(1, kept.conversation.runs_begun + 1)
-        ):
+        begun = kept.conversation.runs_begun
+        # one that died before it took its number has made the next one void: it is passed over
+        void = [number for number in kept.void_numbers if number != begun + 1]
+        if sorted([*(one.run.number for one in kept.runs), *void]) != list(range(1, begun + 1)):
             yield FindingKind.RUN_NUMBERS
     states = [one.run.state for one in kept.runs]
     if states.count(RunState.RUNNING) > 1:
