@@ -203,6 +203,14 @@ class Client:
         answer: Json = (await self._begun("POST", path, body, headers=key)).json()
         return answer
 
+    async def read_again(self, shown: Shown) -> bool:
+        """Read a run from its first event; False if it is gone."""
+        url = f"{self.servers.url()}/runs/{shown.run_id}/events"
+        async with self._http.stream("GET", url, headers=STREAM) as response:
+            if response.status_code != 404:
+                await shown.read(response)
+            return response.status_code != 404
+
     async def _conversation(self) -> str:
         made: str = (await self.post("/conversations", {"projectId": self.project}))["id"]
         return made

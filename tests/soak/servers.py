@@ -16,6 +16,7 @@ from tests.soak.server import serve
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.soak.server"])
 _UP_S = 120.0
+_MOMENT_S = 0.5  # longer than most turns, so that a death comes anywhere in one
 
 
 class Servers:
@@ -40,16 +41,21 @@ class Servers:
     ) -> None:
         self._data = data
         self._sources = sources
-        self._environ = environ
+        self._environ = dict(environ)
+        self._http = httpx.AsyncClient()  # making one takes longer than most requests
         self._random = random.Random(seed)  # noqa: S311 - seeds make a run repeatable
         self._processes: list[ForkServerProcess] = []
         self._urls: list[str] = []
         self._count = count
+        self._turns = asyncio.Semaphore(0)
         self.kills = 0
 
     async def start(self) -> None:
         """Start all, and wait until they answer."""
-        started = [await self._one() for _ in range(self._count)]
+        started = [await self._one()]
+        if "IBID_CREATE_TABLES" in self._environ:
+            self._environ["IBID_CREATE_TABLES"] = "false"  # the first one has made them
+        started += [await self._one() for _ in range(1, self._count)]
         self._processes = [process for process, _ in started]
         self._urls = [url for _, url in started]
 
@@ -57,10 +63,20 @@ class Servers:
         """Return some server's address; it may be dead by the time that it is used."""
         return self._random.choice(self._urls)
 
-    async def kill_some(self, between_s: tuple[float, float]) -> None:
-        """Kill a server and replace it, again and again, until cancelled."""
+    def turn_done(self) -> None:
+        """Bring the next death nearer."""
+        self._turns.release()
+
+    async def kill_some(self, between_turns: tuple[int, int]) -> None:
+        """Kill a server and replace it after so many turns, again and again, until cancelled.
+
+        They are counted, not timed: on a busy machine what died must have the time to be found
+        before more dies, else nothing is ever ended.
+        """
         while True:
-            await asyncio.sleep(self._random.uniform(*between_s))
+            for _ in range(self._random.randint(*between_turns)):
+                await self._turns.acquire()
+            await asyncio.sleep(self._random.uniform(0, _MOMENT_S))
             at = self._random.randrange(self._count)
             self._processes[at].kill()
             self.kills += 1
@@ -68,11 +84,15 @@ class Servers:
 
     async def start_again(self) -> None:
         """Replace all of them, for the last look."""
-        self.stop()
+        self._stop()
         await self.start()
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """Kill all that are left."""
+        self._stop()
+        await self._http.aclose()
+
+    def _stop(self) -> None:
         for process in self._processes:
             process.kill()
             process.join()
@@ -88,14 +108,13 @@ class Servers:
             arguments = (listening, self._data, self._sources, seed, self._environ)
             process = _CONTEXT.Process(target=serve, args=arguments, daemon=True)
             process.start()
-        await _up(url)
+        await self._up(url)
         return process, url
 
-
-async def _up(url: str) -> None:
-    async with asyncio.timeout(_UP_S), httpx.AsyncClient() as client:
-        while True:
-            with suppress(httpx.TransportError):
-                if (await client.get(f"{url}/healthz")).status_code == httpx.codes.OK:
-                    return
-            await asyncio.sleep(0.05)
+    async def _up(self, url: str) -> None:
+        async with asyncio.timeout(_UP_S):
+            while True:
+                with suppress(httpx.TransportError):
+                    if (await self._http.get(f"{url}/healthz")).status_code == httpx.codes.OK:
+                        return
+                await asyncio.sleep(0.05)
