@@ -56,6 +56,26 @@ async def test_a_beat_within_the_term_starts_it_anew() -> None:
     assert looks == [False, False, False, False, False, False, True]
 
 
+async def test_where_many_died_together_a_few_at_a_time_are_tried() -> None:
+    clock = FakeClock()
+    under_way: list[int] = [0]
+
+    async def try_write(_: tuple[str, str]) -> None:
+        under_way.append(under_way[-1] + 1)
+        await asyncio.sleep(0)
+        under_way.append(under_way[-1] - 1)
+
+    observer = LeaseObserver(clock, LIMITS, try_write=try_write)
+    live = {("acme", f"r{number}"): 7 for number in range(11)}
+    dead: dict[tuple[str, str], int] = {}
+    while not dead:
+        dead = dict(await observer.look(live))
+        clock.move(5.0)
+
+    assert dead == live
+    assert max(under_way) == 4
+
+
 async def test_an_observer_that_was_suspended_has_not_watched() -> None:
     clock = FakeClock()
     observer = _observer(clock)

@@ -1,5 +1,6 @@
 """Runs in the app table."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import islice
@@ -33,6 +34,8 @@ from ibid.domain.events import Entry, Terminator
 from ibid.domain.pages import Page
 from ibid.domain.principals import Principal
 from ibid.ports.runs import Appended, Begun, Kept, PlaceLimits
+
+_AT_ONCE = 4  # counters read at the same time; the other threads are for runs that live
 
 
 class DynamoRuns:
@@ -221,16 +224,22 @@ class DynamoRuns:
 
     async def live(self) -> Mapping[tuple[str, str], int]:
         """Return the counter of every live run of every tenant, by (tenant, run id)."""
+        places = {
+            (tenant, run_id): place
+            for tenant, run_id in await self._table.run(lambda: list(self._places.all()))
+            if (place := parse_run_id(run_id)) is not None
+        }
+        beats: dict[tuple[str, str], int] = {}
+        names = list(places)
+        for start in range(0, len(names), _AT_ONCE):
+            some = names[start : start + _AT_ONCE]
+            found = await asyncio.gather(*(self._beat(name[0], *places[name]) for name in some))
+            beats.update(zip(some, found, strict=True))
+        return beats
 
-        def work() -> Mapping[tuple[str, str], int]:
-            found: dict[tuple[str, str], int] = {}
-            for tenant, run_id in self._places.all():
-                place = parse_run_id(run_id)
-                if place is not None:
-                    found[tenant, run_id] = self._journals.beat(keys.journal(tenant, *place))
-            return found
-
-        return await self._table.run(work)
+    async def _beat(self, tenant: str, conversation_id: str, number: int) -> int:
+        key = keys.journal(tenant, conversation_id, number)
+        return await self._table.run(lambda: self._journals.beat(key))
 
     async def read_dead(self, run_id: str, *, tenant: str) -> Run | None:
         """Return a run of any subject, for who ends it; None if it is gone."""
