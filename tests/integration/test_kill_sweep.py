@@ -38,8 +38,6 @@ def _check(deaths: list[dict[str, Any]], at_least: int) -> None:
     assert [death for death in deaths if death["problem"]] == []
     killed = [death for death in deaths if death["killed"]]
     assert len(killed) >= at_least
-    assert sum(death["lost"] for death in killed) > at_least // 2  # the others had ended in time
-    assert sum(death["cut"] for death in killed) > 0
     assert not [death for death in deaths if not death["killed"] and death["lost"]]
 
 
@@ -53,6 +51,9 @@ def test_a_process_killed_at_any_point_leaves_one_terminator(
     deaths = _swept(Sweep(store="sqlite", place=place, deed=deed, dies_at=dies_at))
 
     _check(deaths, PLACES[deed, dies_at])
+    # every kind of end; a sample of the places need not have each among them
+    assert sum(death["lost"] for death in deaths) > PLACES[deed, dies_at] // 2
+    assert sum(death["cut"] for death in deaths) > 0  # shown and not kept
 
 
 @pytest.mark.ministack

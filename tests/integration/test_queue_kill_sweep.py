@@ -32,9 +32,6 @@ def _check(deaths: list[dict[str, Any]], at_least: int) -> None:
     assert [death for death in deaths if death["problem"]] == []
     killed = [death for death in deaths if death["killed"]]
     assert len(killed) >= at_least
-    assert sum(death["lost"] for death in killed) >= at_least // 5  # others were taken, or begun
-    assert sum(not death["lost"] for death in killed) >= at_least // 5
-    assert sum(death["shown"] for death in killed) > 0
     assert not [death for death in deaths if not death["killed"] and death["lost"]]
 
 
@@ -45,6 +42,11 @@ def test_a_background_run_whose_process_was_killed_at_any_point_is_done_or_ended
     deaths = _swept("sqlite", {"path": str(tmp_path / "app.sqlite")}, dies_at)
 
     _check(deaths, 35)
+    # every kind of end; a sample of the places need not have each among them
+    killed = [death for death in deaths if death["killed"]]
+    assert sum(death["lost"] for death in killed) >= 7
+    assert sum(not death["lost"] for death in killed) >= 7  # others have taken it, or begun it
+    assert sum(death["shown"] for death in killed) > 0
 
 
 @pytest.mark.ministack
