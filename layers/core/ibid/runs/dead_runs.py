@@ -14,7 +14,7 @@ stands at its beginning waits for a process to send its ticket, and dies with th
 
 import asyncio
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from ibid.domain.conversations import LIVE_STATES, Message, Run
@@ -22,7 +22,7 @@ from ibid.domain.errors import JournalExpired, RunNotFound, Unavailable
 from ibid.domain.events import RESERVED_IDS
 from ibid.ports.clock import Clock
 from ibid.ports.runs import RunStore
-from ibid.runs.leases import Key, LeaseObserver
+from ibid.runs.leases import Key, LeaseObserver, a_few_at_a_time
 from ibid.runs.limits import RunLimits
 from ibid.runs.terminator import lost
 from ibid.runs.transcript import Transcript
@@ -69,6 +69,23 @@ class DeadRuns:
             extra = {"run_id": run_id, "error": type(error).__name__}
             logger.error("run_lost_unendable", extra=extra)
             return False
+
+    async def end_all(self, dead: Sequence[tuple[Key, int]]) -> Collection[Key]:
+        """End runs as `end` does, a few at a time; return those that this call did end.
+
+        Args:
+            dead: As an observer tells them: key and counter of each.
+
+        Raises:
+            StoreUnavailable: The store gave no answer; what was ended stays ended.
+        """
+
+        async def end(one: tuple[Key, int]) -> bool:
+            (tenant, run_id), beat = one
+            return await self.end(run_id, tenant=tenant, beat=beat)
+
+        have_ended = await a_few_at_a_time(dead, end)
+        return {key for (key, _), has in zip(dead, have_ended, strict=True) if has}
 
     async def _end(self, run_id: str, *, tenant: str, beat: int) -> bool:
         run = await self._runs.read_dead(run_id, tenant=tenant)
@@ -135,10 +152,7 @@ class DeadRuns:
                 run = await self._runs.read_dead(run_id, tenant=tenant)
                 if run is not None and run.state in LIVE_STATES:
                     live[tenant, run_id] = run.beat
-            for (tenant, run_id), beat in await observer.look(live):
-                if await self.end(run_id, tenant=tenant, beat=beat):
-                    del live[tenant, run_id]
-            pending = set(live)
+            pending = live.keys() - set(await self.end_all(await observer.look(live)))
             if not pending or loop.time() >= give_up_at:
                 return not pending
             await asyncio.sleep(self._limits.poll_s)

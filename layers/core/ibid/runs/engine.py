@@ -21,7 +21,6 @@ from ibid.runs.dead_runs import DeadRuns
 from ibid.runs.following import Followed, FollowedElsewhere, FollowedHere
 from ibid.runs.history import MESSAGES_READ, generation_of, resumption_input, turn_input
 from ibid.runs.keeping import Keeper
-from ibid.runs.leases import Key, batches
 from ibid.runs.limits import RunLimits
 from ibid.runs.line import Line
 from ibid.runs.live_run import Job, LiveRun, Process
@@ -296,13 +295,11 @@ class RunEngine:
         counters = await self._runs.live()
         ours = {(live.run.tenant, live.run.id) for live in self._live.values()}
         others = {key: beat for key, beat in counters.items() if key not in ours}
-        for some in batches(await self._observer.look(others)):
-            await asyncio.gather(*(self._end_dead(key, beat) for key, beat in some))
-
-    async def _end_dead(self, key: Key, beat: int) -> None:
-        tenant, run_id = key
-        if not await self._dead.end(run_id, tenant=tenant, beat=beat):
-            self._observer.watch_again(key)
+        dead = await self._observer.look(others)
+        ended = await self._dead.end_all(dead)
+        for key, _ in dead:
+            if key not in ended:
+                self._observer.watch_again(key)
 
     def _check_may_start(self, project: Project) -> None:
         self._check_not_draining()

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -19,16 +19,19 @@ TryWrite = Callable[[Key], Awaitable[None]]
 _AT_ONCE = 4
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
-def batches(of: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Part what is to be done to many leases into what is done at the same time.
+async def a_few_at_a_time(of: Sequence[T], call: Callable[[T], Awaitable[R]]) -> Sequence[R]:
+    """Call for each of many leases, and return the results in order.
 
     One after the other takes longer than a term where many have died together; all at once keeps
     those waiting who live.
     """
+    results: list[R] = []
     for start in range(0, len(of), _AT_ONCE):
-        yield of[start : start + _AT_ONCE]
+        results += await asyncio.gather(*map(call, of[start : start + _AT_ONCE]))
+    return results
 
 
 @dataclass(slots=True)
@@ -75,19 +78,19 @@ class LeaseObserver:
         """
         self._take_in(live, self._clock.monotonic())
         suspects = [
-            (key, one)
+            key
             for key, one in self._seen.items()
             if 0.0 < one.unmoved_s >= self._term_s - self._beat_s and one.writable_s is None
         ]
         try:
-            for some in batches(suspects):
-                await asyncio.gather(*(self._find_writable(key, one) for key, one in some))
+            await a_few_at_a_time(suspects, self._find_writable)
         except Unavailable:
             self.forget()
             raise
         return [(key, one.beat) for key, one in self._seen.items() if self._is_dead(one)]
 
-    async def _find_writable(self, key: Key, one: _Seen) -> None:
+    async def _find_writable(self, key: Key) -> None:
+        one = self._seen[key]
         await self._try_write(key)
         one.at, one.writable_s = self._clock.monotonic(), 0.0
 

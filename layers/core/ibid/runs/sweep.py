@@ -75,7 +75,8 @@ class Sweep:
             now = await self._runs.live()
             # one that has moved is alive, and one that has begun since is not old enough
             first = {key: beat for key, beat in first.items() if now.get(key) == beat}
-            for (tenant, run_id), beat in await observer.look(first):
-                lost += await self._dead.end(run_id, tenant=tenant, beat=beat)
-                del first[tenant, run_id]
+            dead = await observer.look(first)
+            lost += len(await self._dead.end_all(dead))
+            for key, _ in dead:
+                del first[key]
         return lost

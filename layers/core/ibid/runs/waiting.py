@@ -12,6 +12,7 @@ queue: a run at 0 is as dead as any other whose counter does not move.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -191,12 +192,8 @@ class Waiting:
         while run.is_in_queue:
             beat = run.beat
             try:
-                return await write(run)
-            except RunNotFound:
-                return None
-            except LeaseLost:
-                pass
-            try:
+                with suppress(LeaseLost):
+                    return await write(run)
                 run = await self._runs.get(run.id, principal=principal)
             except RunNotFound:
                 return None

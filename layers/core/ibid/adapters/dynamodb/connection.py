@@ -6,10 +6,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import wraps
 from typing import Any, TypeVar, cast
 
 import boto3
+from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, NoRegionError
 
@@ -17,6 +17,7 @@ from ibid.adapters.dynamodb.retries import RetryBudget
 from ibid.domain.errors import Misconfigured, StoreUnavailable
 
 _REMEMBERED = 4_096
+_REDIRECTION = 300  # and above: botocore makes errors of those
 
 T = TypeVar("T")
 
@@ -40,16 +41,15 @@ class _ForeignAnswerError(BotoCoreError):
     fmt = "an answer that is not the service's"
 
 
-def _checked(answer: Any) -> Any:  # noqa: ANN401 - botocore's own
-    """Return an answer, unless it is a page of somebody between: botocore reads that as empty.
+def _refuse_page(http_response: AWSResponse, **_: object) -> None:
+    """Refuse a success that is a page of somebody between: botocore reads that as empty.
 
     Raises:
         _ForeignAnswerError: It is one.
     """
-    metadata = answer.get("ResponseMetadata", {}) if isinstance(answer, dict) else {}
-    if metadata.get("HTTPHeaders", {}).get("content-type", "").startswith("text/html"):
+    is_page = http_response.headers.get("content-type", "").startswith("text/html")
+    if is_page and http_response.status_code < _REDIRECTION:
         raise _ForeignAnswerError
-    return answer
 
 
 class Connection:
@@ -84,18 +84,13 @@ class Connection:
         with own.lock:
             if service not in own.clients:
                 arguments = client_arguments(self._configs.get(service, {}), self._workers)
-                own.clients[service] = make_client(service, **arguments)
+                client = own.clients[service] = make_client(service, **arguments)
+                client.meta.events.register("after-call.dynamodb", _refuse_page)
             return own.clients[service]
 
     def dynamodb(self, operation: str, **params: Any) -> Any:  # noqa: ANN401 - botocore's own
         """Call DynamoDB within the budget; `operation` is a client's method."""
-        method = getattr(self.client("dynamodb"), operation)
-
-        @wraps(method)
-        def call(**params: Any) -> Any:  # noqa: ANN401 - botocore's own
-            return _checked(method(**params))
-
-        return self.budget.call(call, **params)
+        return self.budget.call(getattr(self.client("dynamodb"), operation), **params)
 
     def s3(self, operation: str, **params: Any) -> Any:  # noqa: ANN401 - botocore's own
         """Call S3 within the budget; `operation` is a client's method."""
@@ -212,7 +207,7 @@ class Connection:
         return (thread_id, checkpoint_ns, checkpoint_id) in self._own().stored
 
 
-def make_client(service: str, **arguments: Any) -> Any:  # noqa: ANN401 - as above
+def make_client(service: str, **arguments: Any) -> Any:  # noqa: ANN401 - boto3 makes its classes at run time
     """Return a client of its own session.
 
     Raises:

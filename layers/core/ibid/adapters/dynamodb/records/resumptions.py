@@ -22,6 +22,7 @@ from ibid.domain.errors import (
 )
 from ibid.ports.runs import Begun
 
+_RUN_ROW = 2  # its position among the writes of a resumption
 _MAY_BE_RESUMED_AGAIN = {RunState.FAILED, RunState.CANCELLED, RunState.TIMED_OUT}
 
 
@@ -61,7 +62,7 @@ class Resumptions:
                 )
             except ConditionFailed as error:
                 self._places.free(run)
-                if 2 in error.items:  # noqa: PLR2004 - the run's row
+                if _RUN_ROW in error.items:
                     self._pass_over(run)
                 continue
             return start.begun(self._memory, messages, is_running=is_running)
